@@ -1,0 +1,35 @@
+package optim
+
+// Param describes one array that the servers hold: a Block that is learned, or
+// an auxiliary array (batch norm's running statistics) that is averaged.
+type Param struct {
+	Name  string `json:"name"`
+	Shape []int  `json:"shape"`          // row-major
+	Rows  bool   `json:"rows,omitempty"` // first dimension indexes rows that are pulled and pushed one by one (embeddings)
+	Init  Init   `json:"init"`
+	// NoDecay exempts the block from weight decay (biases, batch norm).
+	NoDecay bool `json:"no_decay,omitempty"`
+}
+
+// Size returns the number of elements.
+func (p Param) Size() int {
+	n := 1
+	for _, d := range p.Shape {
+		n *= d
+	}
+	return n
+}
+
+// RowSize returns the number of elements of one row.
+func (p Param) RowSize() int {
+	if len(p.Shape) == 0 || p.Shape[0] == 0 {
+		return 1
+	}
+	return p.Size() / p.Shape[0]
+}
+
+// Init says how an array starts. The zero value is all zeros.
+type Init struct {
+	Kind  string  `json:"kind,omitempty"` // "", "constant", "uniform" (in ±Scale), "normal" (standard deviation Scale)
+	Scale float64 `json:"scale,omitempty"`
+}
