@@ -1,5 +1,10 @@
 package optim
 
+import (
+	"fmt"
+	"math"
+)
+
 // Param describes one array that the servers hold: a Block that is learned, or
 // an auxiliary array (batch norm's running statistics) that is averaged.
 type Param struct {
@@ -27,6 +32,30 @@ func (p Param) RowSize() int {
 	}
 	return p.Size() / p.Shape[0]
 }
+
+// Validate returns an error if the array has no name, a bad shape or a bad Init.
+func (p Param) Validate() error {
+	if p.Name == "" {
+		return fmt.Errorf("%w: it has no name; give it one", ErrParam)
+	}
+	size := 1
+	for _, d := range p.Shape {
+		if d < 0 || d > 0 && size > maxSize/d {
+			return fmt.Errorf("%w: %s has shape %v; dimensions must not be negative nor multiply to more than %d", ErrParam, p.Name, p.Shape, maxSize)
+		}
+		size *= d
+	}
+	if p.Rows && len(p.Shape) == 0 {
+		return fmt.Errorf("%w: %s has rows but no shape; give it a first dimension", ErrParam, p.Name)
+	}
+	if err := p.Init.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
+	}
+	return nil
+}
+
+// maxSize keeps the count of bytes of an array within an int.
+const maxSize = math.MaxInt / 8
 
 // Init says how an array starts. The zero value is all zeros.
 type Init struct {

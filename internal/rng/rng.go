@@ -34,11 +34,37 @@ func (k Key) Float64(i uint64) float64 {
 	return float64(k.Uint64(i)>>11) * (1.0 / (1 << 53))
 }
 
-// Normal returns value i of the stream, standard normal (Box-Muller on two
-// draws of its own, so that value i depends on i alone).
+// Normal returns value i of the stream, standard normal, by Marsaglia's polar
+// method ("A convenient method for generating normal variables", SIAM Review
+// 1964) on a stream of its own, so that value i depends on i alone.
 func (k Key) Normal(i uint64) float64 {
-	u := 1 - k.Float64(2*i) // in (0,1]
-	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*k.Float64(2*i+1))
+	own := Key(k.Uint64(i))
+	for j := uint64(0); ; j += 2 {
+		u, v := 2*own.Float64(j)-1, 2*own.Float64(j+1)-1
+		if s := float64(u*u) + float64(v*v); s > 0 && s < 1 {
+			return u * math.Sqrt(-2*log(s)/s)
+		}
+	}
+}
+
+// log is the natural logarithm of a positive normal number. It exists because math.Log may
+// differ in the last bit between processors and builds (fused multiply and add),
+// and a block must start with the same bits everywhere; the conversions forbid fusing.
+//
+// x = f·2ᵉ with f in [√½,√2), and log f = 2(s + s³/3 + s⁵/5 + …) with s = (f−1)/(f+1),
+// where |s| < 0.172: the first term left out is below 10⁻¹⁷ of the sum.
+func log(x float64) float64 {
+	f, e := math.Frexp(x)
+	if f < math.Sqrt2/2 {
+		f, e = 2*f, e-1
+	}
+	s := (f - 1) / (f + 1)
+	z := float64(s * s)
+	sum := 0.0
+	for n := 21.0; n > 0; n -= 2 {
+		sum = float64(sum*z) + 1/n
+	}
+	return float64(2*s*sum) + float64(float64(e)*math.Ln2)
 }
 
 // Intn returns value i of the stream, uniform in [0,n); n must be positive.

@@ -1,0 +1,33 @@
+# Bare `make` lists the targets.
+.DEFAULT_GOAL := help
+.PHONY: help build test race lint generate bench soak fuzz ci
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/optimus, without cgo
+	CGO_ENABLED=0 go build -o bin/optimus ./cmd/optimus
+
+test: ## run all tests
+	go test ./...
+
+race: ## run the tests of concurrent packages under the race detector
+	.ci/run race
+
+lint: ## gofmt, go vet, staticcheck
+	.ci/run lint
+
+generate: ## write the generated files anew
+	go generate ./...
+
+bench: ## run all benchmarks, six times each, for benchstat
+	go test -run '^$$' -bench . -benchmem -count 6 ./...
+
+soak: ## run the tests of concurrent packages again and again, in random order (SOAK=20 times)
+	GOFLAGS="-count=$(or $(SOAK),20) -shuffle=on" .ci/run race
+
+fuzz: ## run every fuzz target for a few seconds
+	.ci/run fuzz
+
+ci: ## everything that a change must pass
+	.ci/run

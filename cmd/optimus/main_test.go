@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"optimus/paa"
+	"optimus/spec"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(leakChecked{m}, map[string]func(){"optimus": main})
+}
+
+// leakChecked fails a run of the tests that leaves goroutines behind.
+type leakChecked struct{ m *testing.M }
+
+func (l leakChecked) Run() int {
+	code := l.m.Run()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// TestScripts runs the sessions of testdata. Besides testscript's commands they
+// have
+//
+//	exits N COMMAND ...    the command's exit status is N
+//	oneline                the last command printed nothing on standard output and one line on standard error
+//	json PATH VALUE        the value at a path (a.b.0, a.len for a length) of the last command's JSON
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("XDG_STATE_HOME", e.WorkDir+"/state")
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each race-built command sleeps a second
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "oneline": oneLine, "json": jsonValue,
+		},
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits N COMMAND ...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := err.(interface{ ExitCode() int })
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s exits %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+func oneLine(ts *testscript.TestScript, neg bool, args []string) {
+	if out := ts.ReadFile("stdout"); out != "" {
+		ts.Fatalf("standard output has %q beside an error", out)
+	}
+	text := ts.ReadFile("stderr")
+	if !strings.HasPrefix(text, "optimus: ") || strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "\n") {
+		ts.Fatalf("standard error is %q, not one line that starts with \"optimus: \"", text)
+	}
+}
+
+func jsonValue(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: json PATH VALUE")
+	}
+	var v any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &v))
+	for step := range strings.SplitSeq(args[0], ".") {
+		switch at := v.(type) {
+		case map[string]any:
+			next, ok := at[step]
+			if !ok {
+				ts.Fatalf("%s: no key %q", args[0], step)
+			}
+			v = next
+		case []any:
+			if step == "len" {
+				v = len(at)
+				continue
+			}
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(at) {
+				ts.Fatalf("%s: no element %q of %d", args[0], step, len(at))
+			}
+			v = at[i]
+		default:
+			ts.Fatalf("%s: nothing below %v", args[0], v)
+		}
+	}
+	if got, ok := v.(float64); ok {
+		v = strconv.FormatFloat(got, 'f', -1, 64)
+	}
+	if got := fmt.Sprint(v); got != args[1] {
+		ts.Fatalf("%s is %s, want %s", args[0], got, args[1])
+	}
+}
+
+// BO-52: at every level of the command tree, and for every command, a mistyped
+// command, a flag that does not exist and an argument too many are usage errors:
+// status 2, one line on standard error, nothing on standard output.
+func TestMistyped(t *testing.T) {
+	var calls [][]string
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		path := strings.Fields(c.CommandPath())[1:]
+		calls = append(calls, append(slices.Clone(path), "--no-such-flag"))
+		switch {
+		case c.HasSubCommands():
+			calls = append(calls, path, append(slices.Clone(path), "no-such-command"))
+		default:
+			calls = append(calls, append(slices.Clone(path), "one", "too", "many"))
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(&app{}))
+	if len(calls) < 10 {
+		t.Fatalf("only %d calls to try; the tree was not walked", len(calls))
+	}
+	for _, args := range calls {
+		var stdout, stderr strings.Builder
+		code := run(context.Background(), args, strings.NewReader(""), &stdout, &stderr)
+		if code != 2 || stdout.Len() > 0 || !strings.HasPrefix(stderr.String(), "optimus: ") || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("optimus %v: status %d, output %q, error %q", args, code, stdout.String(), stderr.String())
+		}
+	}
+}
+
+// Every command says what it does, and every flag what it is for.
+func TestHelpIsComplete(t *testing.T) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		var out, stderr strings.Builder
+		args := append(strings.Fields(c.CommandPath())[1:], "--help")
+		if code := run(context.Background(), args, strings.NewReader(""), &out, &stderr); code != 0 || stderr.Len() > 0 {
+			t.Errorf("optimus %v: status %d, error %q", args, code, stderr.String())
+		}
+		if c.Short == "" || !strings.Contains(out.String(), "Usage:") {
+			t.Errorf("optimus %v: short description %q, help %q", args, c.Short, out.String())
+		}
+		for line := range strings.Lines(c.LocalFlags().FlagUsages()) {
+			if fields := strings.Fields(line); len(fields) < 3 {
+				t.Errorf("optimus %v: flag without a description: %q", args, line)
+			}
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(&app{}))
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"doctor", "plan", "resnet-50", "resnext-110", "rnn-lstm"}
+	for word, want := range map[string]string{
+		"doctr": "doctor", "dcotor": "doctor", "paln": "plan", "resnet50": "resnet-50", "ResNet_50": "resnet-50",
+		"rnnlstm": "rnn-lstm", "xyz": "", "": "", "p": "",
+	} {
+		if got := nearest(word, names); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+// distance is a metric on what it is used for: zero for equal words only,
+// symmetric, at most the longer word's length.
+func TestDistance(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.SliceOfN(rapid.RuneFrom([]rune("abc-")), 0, 8)
+		a, b := word.Draw(t, "a"), word.Draw(t, "b")
+		d := distance(a, b)
+		if d != distance(b, a) || (d == 0) != reflect.DeepEqual(string(a), string(b)) || d > max(len(a), len(b)) {
+			t.Fatalf("distance(%q, %q) = %d, the other way %d", string(a), string(b), d, distance(b, a))
+		}
+	})
+}
+
+func TestHumanNumbers(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536 << 20: "1.5 GiB"} {
+		if got := humanBytes(n); got != want {
+			t.Errorf("humanBytes(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[int]string{0: "0", 9999: "9999", 10000: "10.0 k", 25549486: "25.55 M", 2e9: "2.00 G"} {
+		if got := humanCount(n); got != want {
+			t.Errorf("humanCount(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+// A job's file and the planner know the same rules.
+func TestRulesAgree(t *testing.T) {
+	for _, rule := range paa.Rules() {
+		job := spec.Default()
+		job.Name, job.Workload, job.Assignment = "a", "a", spec.Rule(rule)
+		if err := job.Validate(); err != nil {
+			t.Errorf("rule %s of package paa: %v", rule, err)
+		}
+	}
+}
+
+// An interrupted verb says so and exits as shells expect.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	var stdout, stderr strings.Builder
+	code := run(ctx, []string{"doctor"}, strings.NewReader(""), &stdout, &stderr)
+	if code != 130 || stdout.Len() > 0 || stderr.String() != "optimus: doctor: context canceled\n" {
+		t.Errorf("status %d, output %q, error %q", code, stdout.String(), stderr.String())
+	}
+}
+
+// failingWriter is a standard output that is full.
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+func TestFullOutputFails(t *testing.T) {
+	for _, format := range formats() {
+		var stderr strings.Builder
+		args := []string{"plan", "dssm", "--servers", "2", "-o", format}
+		if code := run(context.Background(), args, strings.NewReader(""), failingWriter{}, &stderr); code != 1 {
+			t.Errorf("-o %s: status %d (%s), want 1: nothing was printed", format, code, stderr.String())
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package cpu
+
+import (
+	"math"
+
+	"optimus/compute"
+	"optimus/internal/rng"
+)
+
+// load copies a float input.
+type load struct {
+	none
+	e  *executable
+	op *compute.Load
+	y  port
+}
+
+func newLoad(e *executable, op *compute.Load) kernel { return &load{e: e, op: op, y: e.port(op.Y)} }
+
+func (k *load) forward() { copy(k.y.data, k.e.batch.Inputs[k.op.In].F) }
+
+// lookup reads and differentiates an embedding.
+type lookup struct {
+	none
+	e        *executable
+	op       *compute.Lookup
+	t        *table
+	y, dy    port
+	slots    []int32 // of each id of the batch
+	fwd, bwd func(task, thread int)
+}
+
+// lookupTile is how many columns of a table a gradient task covers.
+const lookupTile = 128
+
+func newLookup(e *executable, op *compute.Lookup) kernel {
+	k := &lookup{e: e, op: op, t: e.tables[op.Table], y: e.port(op.Y), dy: e.port(op.DY), slots: make([]int32, e.capacity*op.T)}
+	k.fwd, k.bwd = k.sample, k.tile
+	return k
+}
+
+func (k *lookup) forward()   { k.e.pool.run(k.e.n, k.fwd) }
+func (k *lookup) paramGrad() { k.e.pool.run(tiles(k.op.Width, lookupTile), k.bwd) }
+
+func (k *lookup) sample(i, _ int) {
+	t, w := k.op.T, k.op.Width
+	ids, slots, y := k.e.batch.Inputs[k.op.Ids].I[i*t:(i+1)*t], k.slots[i*t:(i+1)*t], k.y.at(i)
+	for j, id := range ids {
+		s, _ := k.t.slot(id)
+		slots[j] = int32(s)
+		copy(y[j*w:(j+1)*w], k.t.row(s))
+	}
+}
+
+func (k *lookup) tile(c, _ int) {
+	w := k.op.Width
+	lo, hi := span(c, lookupTile, w)
+	for j, s := range k.slots[:k.e.n*k.op.T] {
+		add(k.t.grad[int(s)*w+lo:int(s)*w+hi], k.dy.data[j*w+lo:j*w+hi])
+	}
+}
+
+// relu is max(x, 0).
+type relu struct {
+	none
+	ports
+	e        *executable
+	fwd, bwd func(task, thread int)
+}
+
+func newReLU(e *executable, op *compute.ReLU) kernel {
+	k := &relu{e: e, ports: e.ports(op.IO)}
+	k.fwd = func(i, _ int) {
+		x, y := k.x.at(i), k.y.at(i)
+		for j, v := range x {
+			y[j] = max(v, 0)
+		}
+	}
+	k.bwd = func(i, _ int) {
+		y, dy, dx := k.y.at(i), k.dy.at(i), k.dx.at(i)
+		for j, v := range y {
+			// All ones where Y, which is never below +0, is above it. Signs come in no
+			// order that a processor could predict, so this is a mask, not a branch.
+			mask := uint32(-int32(math.Float32bits(v)) >> 31)
+			k.dx.put(dx, j, math.Float32frombits(math.Float32bits(dy[j])&mask))
+		}
+	}
+	return k
+}
+
+func (k *relu) forward()   { k.e.pool.run(k.e.n, k.fwd) }
+func (k *relu) inputGrad() { k.e.pool.run(k.e.n, k.bwd) }
+
+// concat puts its inputs one behind the other.
+type concat struct {
+	none
+	e        *executable
+	xs, dxs  []port
+	y, dy    port
+	fwd, bwd func(task, thread int)
+}
+
+func newConcat(e *executable, op *compute.Concat) kernel {
+	k := &concat{e: e, y: e.port(op.Y), dy: e.port(op.DY)}
+	for i := range op.X {
+		k.xs, k.dxs = append(k.xs, e.port(op.X[i])), append(k.dxs, e.port(op.DX[i]))
+	}
+	k.fwd = func(i, _ int) {
+		y := k.y.at(i)
+		for _, x := range k.xs {
+			y = y[copy(y, x.at(i)):]
+		}
+	}
+	k.bwd = func(i, _ int) {
+		dy := k.dy.at(i)
+		for j, x := range k.xs {
+			if dx := k.dxs[j]; dx.data != nil {
+				add(dx.fresh(i), dy[:x.size])
+			}
+			dy = dy[x.size:]
+		}
+	}
+	return k
+}
+
+func (k *concat) forward()   { k.e.pool.run(k.e.n, k.fwd) }
+func (k *concat) inputGrad() { k.e.pool.run(k.e.n, k.bwd) }
+
+// dropout keeps what it multiplied by, per element, for the backward pass.
+type dropout struct {
+	none
+	ports
+	e        *executable
+	op       *compute.Dropout
+	mask     port
+	fwd, bwd func(task, thread int)
+}
+
+func newDropout(e *executable, op *compute.Dropout) kernel {
+	k := &dropout{e: e, op: op, ports: e.ports(op.IO), mask: port{data: make([]float32, e.capacity*op.Size), size: op.Size}}
+	k.fwd, k.bwd = k.sample, k.sampleGrad
+	return k
+}
+
+func (k *dropout) forward()   { k.e.pool.run(k.e.n, k.fwd) }
+func (k *dropout) inputGrad() { k.e.pool.run(k.e.n, k.bwd) }
+
+func (k *dropout) sample(i, _ int) {
+	x, y, mask := k.x.at(i), k.y.at(i), k.mask.at(i)
+	if !k.e.train {
+		copy(y, x)
+		return
+	}
+	stream, scale := k.e.stream(i, k.op.Layer), float32(1/(1-k.op.Rate))
+	for j, v := range x {
+		mask[j] = 0
+		if stream.Float64(uint64(j)) >= k.op.Rate {
+			mask[j] = scale
+		}
+		y[j] = v * mask[j]
+	}
+}
+
+func (k *dropout) sampleGrad(i, _ int) {
+	dx, dy := k.dx.at(i), k.dy.at(i)
+	for j, m := range k.mask.at(i) {
+		k.dx.put(dx, j, dy[j]*m)
+	}
+}
+
+// stream is the randomness of example i of the batch in a layer.
+func (e *executable) stream(i int, layer uint64) rng.Key {
+	id := i
+	if e.key.Examples != nil {
+		id = e.key.Examples[i]
+	}
+	return rng.NewKey(e.key.Seed, uint64(e.key.Epoch), uint64(id), layer)
+}

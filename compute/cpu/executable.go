@@ -1,0 +1,211 @@
+package cpu
+
+import (
+	"fmt"
+
+	"optimus/compute"
+)
+
+// executable implements compute.Executable.
+type executable struct {
+	p        *compute.Program
+	capacity int
+	threads  int
+	pool     *pool
+
+	bufs          [][]float32
+	params, grads [][]float32 // nil for Rows blocks
+	tables        []*table    // nil for dense blocks
+	lookups       [][]*compute.Lookup
+	aux, auxSum   [][]float32
+	scratch       [][]float32 // per thread
+	scratchSize   int
+
+	forward, backward []step
+
+	// The step that runs.
+	n      int
+	train  bool
+	batch  *compute.Batch
+	key    compute.Key
+	result compute.Result
+}
+
+func (e *executable) Program() *compute.Program { return e.p }
+
+func (e *executable) SetParam(block, offset int, v []float32) {
+	copy(e.params[block][offset:offset+len(v)], v)
+}
+
+func (e *executable) SetRow(block, row, offset int, v []float32) {
+	e.tables[block].set(int32(row), offset, v)
+}
+
+func (e *executable) SetAux(i, offset int, v []float32) {
+	copy(e.aux[i][offset:offset+len(v)], v)
+}
+
+func (e *executable) AuxSum(i int) []float32 { return e.auxSum[i] }
+
+func (e *executable) Grad(block int) compute.Grad {
+	if t := e.tables[block]; t != nil {
+		return compute.Grad{Rows: t.gradRows, Values: t.gradient()}
+	}
+	return compute.Grad{Dense: e.grads[block]}
+}
+
+func (e *executable) Close() { e.pool.close() }
+
+func (e *executable) Rows(block int, b *compute.Batch) ([]int32, error) {
+	if block < 0 || block >= len(e.tables) || e.tables[block] == nil {
+		return nil, fmt.Errorf("rows of %s: block %d has no rows; ask for Rows blocks only", e.p.Name, block)
+	}
+	if err := e.check(b); err != nil {
+		return nil, fmt.Errorf("rows of %s: %w", e.p.Name, err)
+	}
+	return e.need(block, b), nil
+}
+
+// need makes the rows of b the working set of a table.
+func (e *executable) need(block int, b *compute.Batch) []int32 {
+	t := e.tables[block]
+	t.begin()
+	for _, op := range e.lookups[block] {
+		t.want(b.Inputs[op.Ids].I)
+	}
+	return t.commit()
+}
+
+func (e *executable) Train(b *compute.Batch, k compute.Key, hooks compute.Hooks) (compute.Result, error) {
+	if k.Examples != nil && len(k.Examples) != b.N {
+		return compute.Result{}, fmt.Errorf("train %s: %w: the key names %d examples, the batch has %d", e.p.Name, ErrInput, len(k.Examples), b.N)
+	}
+	e.key, e.train = k, true
+	if err := e.start(b); err != nil {
+		return compute.Result{}, fmt.Errorf("train %s: %w", e.p.Name, err)
+	}
+	e.clear()
+	if err := e.walk(e.forward, hooks); err != nil {
+		return compute.Result{}, err
+	}
+	if err := e.walk(e.backward, hooks); err != nil {
+		return compute.Result{}, err
+	}
+	for _, a := range e.auxSum {
+		for j := range a {
+			a[j] *= float32(e.result.Weight)
+		}
+	}
+	return e.result, nil
+}
+
+func (e *executable) Evaluate(b *compute.Batch) (compute.Result, error) {
+	e.key, e.train = compute.Key{}, false
+	if err := e.start(b); err != nil {
+		return compute.Result{}, fmt.Errorf("evaluate %s: %w", e.p.Name, err)
+	}
+	if err := e.walk(e.forward, compute.Hooks{}); err != nil {
+		return compute.Result{}, err
+	}
+	return e.result, nil
+}
+
+// start checks the batch and makes it current.
+func (e *executable) start(b *compute.Batch) error {
+	if err := e.check(b); err != nil {
+		return err
+	}
+	e.n, e.batch, e.result = b.N, b, compute.Result{}
+	for block, t := range e.tables {
+		if t != nil {
+			e.need(block, b)
+		}
+	}
+	return nil
+}
+
+// check verifies sizes and ids, so that kernels need not.
+func (e *executable) check(b *compute.Batch) error {
+	if b.N < 0 || b.N > e.capacity {
+		return fmt.Errorf("%w: %d examples, compiled for up to %d", ErrInput, b.N, e.capacity)
+	}
+	if len(b.Inputs) != len(e.p.Inputs) {
+		return fmt.Errorf("%w: %d inputs, the program has %d", ErrInput, len(b.Inputs), len(e.p.Inputs))
+	}
+	for i, in := range e.p.Inputs {
+		have, want := len(b.Inputs[i].F), b.N*in.Size()
+		if in.Limit > 0 {
+			have = len(b.Inputs[i].I)
+		}
+		if have != want {
+			return fmt.Errorf("%w: input %q holds %d values, %d examples of shape %v have %d", ErrInput, in.Name, have, b.N, in.Shape, want)
+		}
+		if in.Limit == 0 {
+			continue
+		}
+		for j, v := range b.Inputs[i].I {
+			if v < 0 || int(v) >= in.Limit {
+				return fmt.Errorf("%w: input %q, example %d, position %d: value %d is outside [0,%d); the data and the model must share one vocabulary",
+					ErrInput, in.Name, j/in.Size(), j%in.Size(), v, in.Limit)
+			}
+		}
+	}
+	return nil
+}
+
+// clear zeroes what kernels add to.
+func (e *executable) clear() {
+	for b, info := range e.p.Buffers {
+		if info.Accumulate {
+			clear(e.bufs[b][:e.n*info.Size])
+		}
+	}
+	for b, g := range e.grads {
+		clear(g)
+		if t := e.tables[b]; t != nil {
+			t.train()
+		}
+	}
+	for _, a := range e.auxSum {
+		clear(a)
+	}
+}
+
+// walk runs steps with their hooks. A batch of no examples runs the hooks alone.
+func (e *executable) walk(steps []step, hooks compute.Hooks) error {
+	for i := range steps {
+		s := &steps[i]
+		for _, b := range s.wait {
+			if err := e.arrive(b, hooks.Wait); err != nil {
+				return err
+			}
+		}
+		if e.n > 0 {
+			s.run()
+		}
+		if hooks.Ready != nil {
+			for _, b := range s.ready {
+				if err := hooks.Ready(b); err != nil {
+					return fmt.Errorf("block %d (%s) ready: %w", b, e.p.Params[b].Name, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// arrive waits for a block and checks that each row it needs is there.
+func (e *executable) arrive(block int, wait func(int) error) error {
+	name := e.p.Params[block].Name
+	if wait != nil {
+		if err := wait(block); err != nil {
+			return fmt.Errorf("wait for block %d (%s): %w", block, name, err)
+		}
+	}
+	if t := e.tables[block]; t != nil {
+		if row, ok := t.missing(); ok {
+			return fmt.Errorf("%w: row %d of block %d (%s) was never set; call Rows, then SetRow for each of them", ErrInput, row, block, name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package sgemm
+
+func kernelFor(string) Kernel { return Kernel{&plain} }

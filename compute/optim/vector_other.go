@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package optim
+
+func (c Config) vector(*scalars, Update) int { return 0 }

@@ -1,0 +1,34 @@
+package data
+
+import (
+	"path/filepath"
+	"testing"
+
+	"optimus/internal/shared"
+)
+
+func TestCheck(t *testing.T) {
+	text := put(t, mrNeg, "bad film\n", mrPos, "a fine film\ngood\n")
+	for _, c := range []struct {
+		path   string
+		format string
+		n      int
+		words  int
+		set    bool
+	}{
+		{text, "MR", 3, 0, true},
+		{filepath.Join(text, mrPos), "text", 2, 4, false},
+		{shared.Dir(t, "sets", "cifar10"), "CIFAR-10", 3200, 0, true},
+		{shared.Dir(t, "bad", "cifar10", "good_batch.bin"), "CIFAR-10 batch", 10, 0, false},
+		{shared.Dir(t, "bad", "text", "crlf.txt"), "text", 4, 14, false},
+	} {
+		r, err := Check(c.path)
+		if err != nil || r.Format != c.format || r.Examples != c.n || r.Words != c.words || (r.Set != nil) != c.set {
+			t.Errorf("%s: %+v, %v", c.path, r, err)
+		}
+	}
+	_, err := Check(filepath.Join(text, "nowhere"))
+	wantError(t, err, NotFound, "nowhere")
+	_, err = Check(t.TempDir())
+	wantError(t, err, NotFound, "data_batch_1.bin")
+}

@@ -1,0 +1,85 @@
+// Package data reads and makes the example sets that models train on.
+//
+// The idea: a [Set] is two [Split]s, one to train on and one to validate on,
+// and a Split is nothing but a numbered list of examples. Which numbers form a
+// step is decided elsewhere (package order), so a Split has no cursor, no
+// shuffle and no state: any worker may fill any ids at any time and gets the
+// same bytes. That is what lets a job change its number of workers between two
+// steps without an example lost or repeated.
+//
+// Readers take the on-disk formats of the original publications ([OpenMR],
+// [OpenCIFAR10]); generators ([GenerateMR], [GenerateCIFAR10]) make sets of the
+// same shape with a structure that can be learned, for use without a download;
+// writers ([WriteMR], [WriteCIFAR10]) put sets into the original formats.
+//
+// Nothing is ever dropped or guessed in silence: a file that is cut, empty, of
+// another format, or holds a label out of range gives an [*Error] of one line
+// that names the file, what was found, what was wanted, and what to do.
+package data
+
+import "slices"
+
+// Array is one input of a model for a whole batch, row-major. The first
+// dimension of Shape is the batch. Exactly one of F and I is in use; it holds
+// as many elements as the product of Shape.
+type Array struct {
+	Shape []int
+	F     []float32
+	I     []int32
+}
+
+// Batch is N examples side by side: Inputs[k] is the k-th input of the model,
+// by convention the labels last. The zero Batch is ready for use.
+type Batch struct {
+	N      int
+	Inputs []Array
+}
+
+// Split is a numbered list of examples. It is safe for concurrent use.
+type Split interface {
+	// Len returns the number of examples; ids run from 0 to Len()-1.
+	Len() int
+	// Fill overwrites b with the examples ids, in that order (an id may come
+	// twice). It reuses b's memory and allocates only where that is too small.
+	// An id out of range is an *Error of kind [BadID] and leaves b unspecified.
+	Fill(ids []int, b *Batch) error
+}
+
+// Set is a training set with its validation set.
+type Set struct {
+	Name           string
+	Train, Valid   Split
+	Classes        []string // class names by label, where there are classes
+	Vocabulary     []string // words by token, where there are words; 0 is padding
+	SequenceLength int      // tokens per sentence with padding, 0 for pictures
+	Generated      bool     // made by a generator, not read from real data
+}
+
+// resize gives b n examples and k inputs, keeping the inputs' memory.
+func (b *Batch) resize(n, k int) {
+	b.N = n
+	b.Inputs = slices.Grow(b.Inputs[:0], k)[:k]
+}
+
+// floats makes a a float32 array of the given shape; its contents are old.
+func (a *Array) floats(shape ...int) []float32 {
+	a.F, a.I = resized(a.F, a.reshape(shape)), a.I[:0]
+	return a.F
+}
+
+// ints makes a an int32 array of the given shape; its contents are old.
+func (a *Array) ints(shape ...int) []int32 {
+	a.I, a.F = resized(a.I, a.reshape(shape)), a.F[:0]
+	return a.I
+}
+
+func (a *Array) reshape(shape []int) int {
+	a.Shape = append(a.Shape[:0], shape...)
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+func resized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }

@@ -1,0 +1,236 @@
+package elastic
+
+import "fmt"
+
+// recovery says why the members are halted and what comes after.
+type recovery struct {
+	reason string
+	skip   int64 // a vetoed step, left out
+	pause  bool  // do not replace the workers that are missing
+	retry  bool  // the transition under way is not to blame
+}
+
+// lost handles the end of a member, by design.md section 5:
+//
+//	newcomer before the commit         back to the ruling generation
+//	old owner, its pieces all arrived  commit forward
+//	old owner otherwise                last checkpoint
+//	worker                             its step is redone without it, then a replacement joins
+func (c *Controller) lost(m Member, cause string) {
+	delete(c.peers, m)
+	delete(c.unwanted, m)
+	c.out.Kill = append(c.out.Kill, Kill{m, cause})
+	c.journal(Entry{Kind: "lost", Member: &m, Reason: cause})
+	c.event(Event{Kind: MemberLost, Member: m, Reason: cause})
+	c.dropSnapshotsOf(m)
+	c.releaseWork(m)
+	for i, l := range c.leavers {
+		if l.member == m {
+			c.leavers = append(c.leavers[:i:i], c.leavers[i+1:]...)
+			break
+		}
+	}
+	old := c.gen != nil && c.gen.Has(m)
+	t := c.next
+	if !old && (t == nil || !t.gen.Has(m)) {
+		c.settle()
+		return
+	}
+	reason := fmt.Sprintf("%s was lost (%s)", m, cause)
+	if c.restarts++; c.restarts > c.cfg.RestartLimit {
+		c.fail(fmt.Sprintf("%s; %d losses without one step in between", reason, c.restarts))
+		return
+	}
+	switch {
+	case t == nil || t.forced() || t.phase == phaseSwitch && !c.superfluous(m):
+		c.recover(recovery{reason: reason})
+	case t.phase == phaseSwitch:
+		delete(t.waiting, m)
+		c.tryCommit()
+	case old:
+		c.recover(recovery{reason: reason})
+	default: // a newcomer, before the switch: nothing has changed yet
+		c.abort(reason, false)
+		c.setState(Running, "")
+		c.settle()
+	}
+}
+
+// superfluous reports whether the switch under way can do without an old
+// member: a leaving server whose pieces have all arrived, or a leaving worker
+// that has done its part.
+func (c *Controller) superfluous(m Member) bool {
+	t := c.next
+	if t.gen.Has(m) {
+		return false
+	}
+	if m.Role == Worker {
+		s := c.shares[t.boundary]
+		_, reported := s.get(m)
+		return (c.step >= t.boundary || reported) && !c.evaluationDue(t.boundary)
+	}
+	from := c.gen.Index(m)
+	if t.from[from] {
+		return false
+	}
+	for pair := range t.pairs {
+		if pair[0] == from {
+			return false
+		}
+	}
+	return true
+}
+
+// recover halts everybody and goes on from the newest version that all servers
+// hold, or from the last checkpoint if one of them is gone.
+func (c *Controller) recover(r recovery) {
+	c.abort(r.reason, r.retry)
+	if c.gen == nil {
+		c.restart(r)
+		return
+	}
+	t := &transition{source: FromSelf, halt: true, skip: r.skip, reason: r.reason}
+	for _, a := range c.gen.Servers {
+		if c.alive(a.Member) {
+			continue
+		}
+		if c.newest == nil {
+			c.fail(r.reason + "; its pieces had no other copy and no checkpoint was taken yet: train with --checkpoint-every N")
+			return
+		}
+		t.source, t.boundary, t.checkpoint, t.skip = FromCheckpoint, c.newest.Step, c.newest.Dir, 0
+	}
+	workers := 0
+	for _, a := range c.gen.Workers {
+		if c.stays(a.Member) {
+			workers++
+		}
+	}
+	c.setState(Recovering, r.reason)
+	if workers < c.cfg.MinWorkers {
+		if r.pause {
+			t.paused = true
+			c.setState(Paused, fmt.Sprintf("%s: %d workers, fewer than the minimum of %d; add some with `optimus rescale JOB --workers N`", r.reason, workers, c.cfg.MinWorkers))
+		} else {
+			workers = max(c.cfg.MinWorkers, c.target.workers)
+		}
+	}
+	if err := c.begin(t, len(c.gen.Servers), workers); err != nil {
+		c.fail(err.Error())
+	}
+}
+
+// restart begins the first generation anew after a loss during the start.
+func (c *Controller) restart(r recovery) {
+	t := &transition{source: c.start, reason: r.reason}
+	if c.start == FromCheckpoint {
+		t.boundary, t.checkpoint = c.newest.Step, c.newest.Dir
+	}
+	if err := c.begin(t, c.target.servers, c.target.workers); err != nil {
+		c.fail(err.Error())
+	}
+}
+
+// enterHalt tells the old members to stop. The servers answer with the lowest
+// version they hold; when a job without common steps drains, the workers answer
+// once their pushes are acknowledged.
+func (c *Controller) enterHalt() {
+	t := c.next
+	for _, p := range c.sorted() {
+		if !p.hello || !c.gen.Has(p.Member) {
+			continue
+		}
+		c.send(Message{Kind: Halt, To: p.Member, Gen: c.gen.Number})
+		if t.source == FromCheckpoint {
+			continue
+		}
+		if p.Role == Server || c.cfg.Mode != BSP {
+			t.waiting[p.Member] = true
+		}
+	}
+}
+
+func (c *Controller) halted(m Message) {
+	t := c.next
+	if t == nil || t.phase != phaseHalt || m.Gen != c.gen.Number {
+		return
+	}
+	if m.From.Role == Server && t.waiting[m.From] {
+		t.versions = append(t.versions, m.Step)
+	}
+	c.arrived(phaseHalt, m)
+}
+
+// vetoed handles a non-finite value that a server found. All servers go back to
+// the version before, which becomes the vetoed step's: its batch is left out.
+func (c *Controller) vetoed(m Message) {
+	who := fmt.Sprintf("worker %d", m.Culprit)
+	if m.Culprit < 0 {
+		who = "the sum over the workers"
+	}
+	reason := fmt.Sprintf("step %d: %s pushed a non-finite gradient of block %s", m.Step, who, m.Block)
+	if c.cfg.Mode != BSP {
+		c.event(Event{Kind: StepSkipped, Gen: m.Gen, Step: m.Step, Reason: reason, Member: m.From})
+		c.countSkip(reason)
+		return
+	}
+	if c.gen == nil || m.Gen != c.gen.Number || m.Step <= c.step || c.next != nil && c.next.halt {
+		return
+	}
+	if !c.countSkip(reason) {
+		c.recover(recovery{reason: reason, skip: m.Step, retry: true})
+	}
+}
+
+// countSkip reports whether the job has ended over it.
+func (c *Controller) countSkip(reason string) bool {
+	c.skips++
+	switch {
+	case c.cfg.StopOnNonFinite:
+		c.fail(reason)
+	case c.skips > c.cfg.SkipLimit:
+		c.fail(fmt.Sprintf("%s; %d steps in a row were skipped: lower the learning rate or look at the data", reason, c.skips))
+	default:
+		return false
+	}
+	return true
+}
+
+// leaving lets a worker go that its owner has asked to leave. The job goes on
+// with one worker less; below its minimum it pauses.
+func (c *Controller) leaving(m Message) {
+	if c.unwanted[m.From] || c.gen == nil || c.gen.Rank(m.From) < 0 {
+		return
+	}
+	c.unwanted[m.From] = true
+	c.target.workers--
+	c.journal(Entry{Kind: "command", Servers: c.target.servers, Workers: c.target.workers, Member: &m.From, Reason: "asked to leave"})
+	if c.target.workers >= c.cfg.MinWorkers {
+		if c.next != nil && c.next.phase != phaseSwitch && !c.next.forced() {
+			c.abort(fmt.Sprintf("%s leaves", m.From), true)
+		}
+		c.settle()
+		return
+	}
+	c.recover(recovery{reason: fmt.Sprintf("%s left", m.From), pause: true})
+}
+
+func (c *Controller) fail(reason string) { c.finish(Broken, reason) }
+
+// finish ends the job.
+func (c *Controller) finish(s State, reason string) {
+	if c.state.Final() {
+		return
+	}
+	c.next = nil
+	c.journal(Entry{Kind: "state", State: s, Step: c.step, Reason: reason})
+	c.setState(s, reason)
+	for _, cmd := range c.queue {
+		c.answer(cmd.id, "the job has ended: "+reason)
+	}
+	c.queue = nil
+	c.endSnapshots(reason)
+	for _, p := range c.sorted() {
+		c.dismiss(p.Member, reason)
+	}
+}

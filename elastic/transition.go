@@ -1,0 +1,432 @@
+package elastic
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Phase is where a transition stands.
+type Phase string
+
+// The phases, in order. A forced transition halts the old members first.
+const (
+	phaseHalt    Phase = "halt"
+	phaseLaunch  Phase = "launch"
+	phasePrepare Phase = "prepare"
+	phaseSwitch  Phase = "switch"
+	phaseCommit  Phase = "commit"
+)
+
+// transition is the passage to generation gen.
+type transition struct {
+	gen        *Generation
+	source     Source
+	phase      Phase
+	boundary   int64
+	rewind     int64
+	checkpoint string
+	reason     string // why it happens, for people
+	command    command
+
+	halt    bool            // the old members have been told to stop (a loss or veto; asp, ssp: a drain)
+	skip    int64           // this step was vetoed: its batch is left out
+	waiting map[Member]bool // whom the phase waits for
+	stalled int             // ticks since somebody answered
+
+	paused    bool            // too few workers: waits for a command or a newcomer
+	versions  []int64         // lowest version of each server that halted
+	from      map[int]bool    // old servers (index) that still have to report their digest
+	pairs     map[[2]int]bool // (from, to) assignment indices that still move pieces
+	sumParams uint64          // digest over the old owners
+	sumState  uint64
+	transfer  Transfer
+}
+
+// forced reports whether training stands still for it.
+func (t *transition) forced() bool { return t.halt || t.source != FromPeers }
+
+// begin starts a transition to p servers and w workers.
+func (c *Controller) begin(t *transition, p, w int) error {
+	c.number++
+	g := &Generation{Number: c.number}
+	t.gen = g
+	g.Servers, g.Workers = c.membership(p, w)
+	if err := c.assign(g, t.source); err != nil {
+		return fmt.Errorf("assign %d blocks to %d servers: %w", len(c.cfg.Sizes), p, err)
+	}
+	t.transfer = Transfer{Generation: g, From: c.counts(), To: [2]int{p, len(g.Workers)}, Source: t.source, Command: t.command.id}
+	c.next = t
+	c.journal(Entry{Kind: "prepare", Gen: g.Number, Incarnation: c.incarnation, Generation: g, Source: t.source, Reason: t.reason})
+	if t.halt {
+		c.enter(phaseHalt)
+	} else {
+		c.enter(phaseLaunch)
+	}
+	return nil
+}
+
+func (c *Controller) counts() [2]int {
+	if c.gen == nil {
+		return [2]int{}
+	}
+	return [2]int{len(c.gen.Servers), len(c.gen.Workers)}
+}
+
+// enter begins a phase: it says whom the phase waits for and tells them.
+func (c *Controller) enter(phase Phase) {
+	t := c.next
+	t.phase, t.stalled, t.waiting = phase, 0, map[Member]bool{}
+	c.event(Event{Kind: PhaseBegan, Gen: t.gen.Number, Phase: phase})
+	switch phase {
+	case phaseHalt:
+		c.enterHalt()
+	case phaseLaunch:
+		for _, m := range t.members() {
+			if p := c.peers[m]; p != nil && !p.hello {
+				t.waiting[m] = true
+			}
+		}
+	case phasePrepare:
+		c.fillAddresses(t.gen)
+		for _, p := range c.involved() {
+			t.waiting[p.Member] = true
+			c.send(Message{Kind: Prepare, To: p.Member, Gen: t.gen.Number, Old: c.gen, Next: t.gen,
+				Source: t.source, Smooth: !t.forced(), Checkpoint: t.checkpoint})
+		}
+	case phaseSwitch:
+		c.enterSwitch()
+	case phaseCommit:
+		c.commit()
+		return
+	}
+	c.arrived(phase, Message{})
+}
+
+// arrived takes the answer of one member; the phase ends with the last.
+func (c *Controller) arrived(phase Phase, m Message) {
+	t := c.next
+	if t == nil || t.phase != phase {
+		return
+	}
+	if phase == phasePrepare && m.Gen != 0 && m.Gen != t.gen.Number {
+		return
+	}
+	if t.waiting[m.From] {
+		delete(t.waiting, m.From)
+		t.stalled = 0
+	}
+	if len(t.waiting) > 0 || t.paused {
+		return
+	}
+	switch phase {
+	case phaseLaunch:
+		c.enter(phasePrepare)
+	case phasePrepare:
+		if c.cfg.Mode != BSP && t.source == FromPeers {
+			t.halt = true // no boundary without steps in common: drain, then cut
+			c.enter(phaseHalt)
+			return
+		}
+		c.enter(phaseSwitch)
+	case phaseHalt:
+		if t.source == FromPeers {
+			c.enter(phaseSwitch)
+			return
+		}
+		c.enter(phaseLaunch)
+	}
+}
+
+// members returns the members of the next generation.
+func (t *transition) members() []Member {
+	var list []Member
+	for _, a := range slices.Concat(t.gen.Servers, t.gen.Workers) {
+		list = append(list, a.Member)
+	}
+	return list
+}
+
+// involved returns the peers that the transition concerns: old and new members.
+func (c *Controller) involved() []*peer {
+	var list []*peer
+	for _, p := range c.sorted() {
+		if c.next.gen.Has(p.Member) || c.gen != nil && c.gen.Has(p.Member) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (c *Controller) fillAddresses(g *Generation) {
+	for _, list := range [][]Address{g.Servers, g.Workers} {
+		for i := range list {
+			if p := c.peers[list[i].Member]; p != nil {
+				list[i].Addr = p.Addr
+			}
+		}
+	}
+}
+
+// enterSwitch fixes the boundary and has the servers bring its version to the
+// owners of the next generation.
+func (c *Controller) enterSwitch() {
+	t := c.next
+	switch {
+	case t.source == FromInit, t.source == FromCheckpoint:
+	case c.cfg.Mode != BSP:
+		t.boundary = c.step // drained: the number of pushes applied
+	case t.halt:
+		t.rewind = slices.Min(t.versions)
+		t.boundary = max(t.rewind, t.skip)
+	default:
+		t.boundary = max(c.lease.granted, c.step)
+		t.rewind = t.boundary
+	}
+	t.transfer.Boundary = t.boundary
+	t.from, t.pairs = map[int]bool{}, map[[2]int]bool{}
+	if t.source == FromPeers {
+		for i := range c.gen.Servers {
+			t.from[i] = true
+		}
+		for _, m := range Moves(c.gen, t.gen) {
+			t.pairs[[2]int{m.From, m.To}] = true
+		}
+	}
+	for _, a := range t.gen.Servers {
+		t.waiting[a.Member] = true
+	}
+	c.journal(Entry{Kind: "boundary", Gen: t.gen.Number, Step: t.boundary})
+	c.dropSnapshots(t)
+	for _, p := range c.involved() {
+		c.send(Message{Kind: Switch, To: p.Member, Gen: t.gen.Number, Step: t.boundary, Rewind: t.rewind})
+	}
+}
+
+// transferred takes the servers' reports of phase switch.
+func (c *Controller) transferred(m Message) {
+	t := c.next
+	if t == nil || t.phase != phaseSwitch || m.Gen != t.gen.Number {
+		return
+	}
+	t.stalled = 0
+	switch m.Kind {
+	case Extracted:
+		if i := c.gen.Index(m.From); i >= 0 && t.from[i] {
+			delete(t.from, i)
+			t.sumParams += m.Params
+			t.sumState += m.State
+		}
+	case Received:
+		if i := t.gen.Index(m.From); i >= 0 {
+			delete(t.pairs, [2]int{m.Peer, i})
+		}
+	case Moved:
+		if t.waiting[m.From] {
+			delete(t.waiting, m.From)
+			t.transfer.Elements += m.Elements
+			t.transfer.Bytes += m.Bytes
+			t.transfer.AuxBytes += m.AuxBytes
+			t.transfer.Params += m.Params
+			t.transfer.State += m.State
+		}
+	}
+	c.tryCommit()
+}
+
+// tryCommit commits once every piece is at its new owner, every digest agrees,
+// and nobody needs the old generation's version for an evaluation.
+func (c *Controller) tryCommit() {
+	t := c.next
+	if t == nil || t.phase != phaseSwitch || len(t.waiting) > 0 {
+		return
+	}
+	if !t.forced() && c.evaluationDue(t.boundary) {
+		return
+	}
+	if t.source == FromPeers && len(t.from) == 0 && (t.sumParams != t.transfer.Params || t.sumState != t.transfer.State) {
+		c.recover(recovery{reason: fmt.Sprintf("digests of the moved pieces differ in generation %d", t.gen.Number)})
+		return
+	}
+	c.enter(phaseCommit)
+}
+
+// commit makes the next generation rule.
+func (c *Controller) commit() {
+	t, old := c.next, c.gen
+	g := t.gen
+	c.prev = old
+	c.journal(Entry{Kind: "commit", Gen: g.Number, Step: t.boundary, Servers: len(g.Servers), Workers: len(g.Workers), Incarnation: c.incarnation})
+	if t.forced() {
+		c.forget(t.boundary)
+	}
+	due := t.forced() && c.evaluationDue(t.boundary)
+	for _, p := range c.involved() {
+		c.send(Message{Kind: Commit, To: p.Member, Gen: g.Number, Step: t.boundary, Evaluate: due})
+	}
+	if t.skip > 0 {
+		c.journal(Entry{Kind: "skip", Step: t.skip, Reason: t.reason})
+		c.event(Event{Kind: StepSkipped, Gen: g.Number, Step: t.skip, Reason: t.reason})
+	}
+	c.gen, c.next = g, nil
+	c.event(Event{Kind: Committed, Gen: g.Number, Step: t.boundary, Transfer: &t.transfer, Reason: t.reason})
+	if old != nil {
+		for _, a := range slices.Concat(old.Servers, old.Workers) {
+			if c.alive(a.Member) && !g.Has(a.Member) {
+				after := t.boundary
+				if a.Role == Server && !t.forced() {
+					after++ // the new workers still pull the boundary's version from it
+				}
+				c.leavers = append(c.leavers, leaver{a.Member, after, g.Number})
+			}
+		}
+	}
+	c.answer(t.command.id, "")
+	if c.state != Finishing {
+		c.setState(Running, "")
+	}
+	c.lease.restart(t.boundary, c.now)
+	c.completeSteps()
+	c.rearm()
+	c.grant()
+	c.resumeAsync()
+	c.settle()
+}
+
+// dismissLeavers sends those away whom nobody needs any more.
+func (c *Controller) dismissLeavers() {
+	rest := c.leavers[:0]
+	for _, l := range c.leavers {
+		if c.writing(l.member) || !c.released(l) {
+			rest = append(rest, l)
+			continue
+		}
+		c.dismiss(l.member, "no longer part of the job")
+	}
+	c.leavers = rest
+}
+
+// released reports whether nobody waits for a leaver any more: a worker has
+// reported its last step, and the new workers have pulled from a server.
+func (c *Controller) released(l leaver) bool {
+	if c.cfg.Mode != BSP || l.after <= 0 {
+		return true
+	}
+	if l.member.Role == Worker {
+		p := c.peers[l.member]
+		return p == nil || p.done >= l.after
+	}
+	if c.gen.Number != l.gen || c.step >= c.cfg.Steps {
+		return true
+	}
+	for _, a := range c.gen.Workers {
+		if p := c.peers[a.Member]; p != nil && (p.doneGen != l.gen || p.done < l.after) {
+			return false
+		}
+	}
+	return true
+}
+
+// abort gives up the transition under way; its generation never rules. A
+// command whose transition is not to blame is tried again.
+func (c *Controller) abort(reason string, retry bool) {
+	t := c.next
+	if t == nil {
+		return
+	}
+	c.next = nil
+	c.journal(Entry{Kind: "abort", Gen: t.gen.Number, Reason: reason})
+	c.event(Event{Kind: Aborted, Gen: t.gen.Number, Phase: t.phase, Reason: reason})
+	switch {
+	case t.command.id == 0:
+	case retry:
+		c.queue = slices.Insert(c.queue, 0, t.command)
+	default:
+		n := c.counts()
+		c.answer(t.command.id, fmt.Sprintf("given up in phase %s: %s; the job goes on with %d servers and %d workers", t.phase, reason, n[0], n[1]))
+	}
+	if t.command.id != 0 {
+		c.target.servers, c.target.workers = c.counts()[0], c.counts()[1]
+	}
+	for _, m := range t.members() {
+		if c.gen == nil || !c.gen.Has(m) {
+			c.dismiss(m, "the transition to this generation was given up")
+		}
+	}
+	c.broadcast(Message{Kind: Drop, Gen: t.gen.Number, Reason: reason})
+}
+
+// advance takes up the next command, or repairs the membership, when nothing
+// else is under way.
+func (c *Controller) advance() {
+	if c.state.Final() || c.state == Finishing {
+		return
+	}
+	if t := c.next; t != nil && t.paused && len(c.queue) > 0 {
+		cmd := c.queue[0]
+		c.queue = c.queue[1:]
+		c.target.workers = cmd.workers
+		c.answer(cmd.id, "")
+		c.recover(recovery{reason: "workers were added to the paused job"})
+		return
+	}
+	if c.next != nil || c.gen == nil || len(c.leavers) > 0 {
+		return
+	}
+	var cmd command
+	switch {
+	case len(c.queue) > 0:
+		cmd, c.queue = c.queue[0], c.queue[1:]
+	case c.counts() != [2]int{c.target.servers, c.target.workers}:
+		cmd = command{servers: c.target.servers, workers: c.target.workers}
+	default:
+		return
+	}
+	if c.counts() == [2]int{cmd.servers, cmd.workers} {
+		c.answer(cmd.id, "")
+		return
+	}
+	c.target.servers, c.target.workers = cmd.servers, cmd.workers
+	c.journal(Entry{Kind: "command", Servers: cmd.servers, Workers: cmd.workers})
+	c.setState(Rescaling, fmt.Sprintf("from %d servers, %d workers to %d, %d", c.counts()[0], c.counts()[1], cmd.servers, cmd.workers))
+	t := &transition{source: FromPeers, command: cmd, reason: "rescale"}
+	if err := c.begin(t, cmd.servers, cmd.workers); err != nil {
+		c.answer(cmd.id, err.Error())
+		c.fail(err.Error())
+	}
+}
+
+// checkDeadline ends a phase that stands still by losing those it waits for.
+func (c *Controller) checkDeadline() {
+	t := c.next
+	if t == nil || t.paused {
+		return
+	}
+	t.stalled++
+	if t.stalled <= c.cfg.PhaseLimit || len(t.waiting) == 0 {
+		return
+	}
+	t.stalled = 0
+	for _, p := range c.sorted() {
+		if t.waiting[p.Member] && c.next == t {
+			c.lost(p.Member, fmt.Sprintf("did not finish phase %s within %d ticks", t.phase, c.cfg.PhaseLimit))
+		}
+	}
+}
+
+// Waiting names the members that the transition under way waits for.
+func (c *Controller) Waiting() string {
+	if c.next == nil {
+		return ""
+	}
+	var names []string
+	for _, p := range c.sorted() {
+		if c.next.waiting[p.Member] {
+			names = append(names, p.Member.String())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("phase %s waits for %s", c.next.phase, strings.Join(names, ", "))
+}

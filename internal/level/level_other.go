@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package level
+
+func hasAVX2() bool   { return false }
+func hasAVX512() bool { return false }

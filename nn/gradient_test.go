@@ -1,0 +1,261 @@
+package nn_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"optimus/compute"
+	"optimus/compute/cpu"
+	"optimus/compute/optim"
+	"optimus/internal/rng"
+	"optimus/nn"
+)
+
+var weights = optim.Init{Kind: optim.Uniform, Scale: 0.5}
+
+// nets holds a model per layer. A learned layer below the one that a net is named
+// for makes the gradient of its input matter.
+var nets = map[string]func(n *nn.Net){
+	"dense": func(n *nn.Net) {
+		x := n.Dense("a", n.Floats("x", 5), 7, weights)
+		n.SoftmaxCrossEntropy(n.Dense("b", x, 4, weights), n.Ints("label", 1, 4))
+	},
+	"dense rows": func(n *nn.Net) {
+		x := n.Embedding("e", n.Ints("x", 6, 9), 5, weights)
+		n.SoftmaxCrossEntropy(n.Dense("b", x, 3, weights), n.Ints("label", 6, 3))
+	},
+	"relu": func(n *nn.Net) {
+		x := n.ReLU(n.Dense("a", n.Floats("x", 5), 9, weights))
+		n.SoftmaxCrossEntropy(n.Dense("b", x, 3, weights), n.Ints("label", 1, 3))
+	},
+	"dropout": func(n *nn.Net) {
+		x := n.Dropout(n.Dense("a", n.Floats("x", 5), 20, weights), 0.3)
+		x = n.Dropout(n.Dense("b", x, 20, weights), 0.6)
+		n.SoftmaxCrossEntropy(n.Dense("c", x, 3, weights), n.Ints("label", 1, 3))
+	},
+	"conv1d": func(n *nn.Net) {
+		x := n.Conv1D("c", n.Embedding("e", n.Ints("x", 8, 11), 5, weights), 3, 4, weights)
+		n.SoftmaxCrossEntropy(n.Dense("b", n.MaxOverTime(x), 2, weights), n.Ints("label", 1, 2))
+	},
+	"conv1d all windows": func(n *nn.Net) {
+		x := n.Conv1D("c", n.Embedding("e", n.Ints("x", 8, 11), 5, weights), 3, 4, weights)
+		n.SoftmaxCrossEntropy(n.Dense("b", n.Flatten(x), 2, weights), n.Ints("label", 1, 2))
+	},
+	"conv1d whole text": func(n *nn.Net) {
+		x := n.Conv1D("c", n.Embedding("e", n.Ints("x", 3, 11), 5, weights), 3, 4, weights)
+		n.SoftmaxCrossEntropy(n.Dense("b", n.Flatten(x), 2, weights), n.Ints("label", 1, 2))
+	},
+	"text, many readers": func(n *nn.Net) {
+		x := n.Embedding("e", n.Ints("x", 9, 11), 5, weights)
+		a, b := n.ConvMax("c3", x, 3, 4, weights), n.ConvMax("c4", x, 4, 5, weights)
+		c := n.MaxOverTime(n.Conv1D("c2", x, 2, 3, weights))
+		n.SoftmaxCrossEntropy(n.Dense("b", n.ReLU(n.Concat(a, b, c)), 2, weights), n.Ints("label", 1, 2))
+	},
+	"concat of shared values and data": func(n *nn.Net) {
+		in := n.Floats("x", 4)
+		x := n.Dense("a", in, 3, weights)
+		n.SoftmaxCrossEntropy(n.Dense("b", n.Concat(x, in, n.ReLU(x), n.Dropout(x, 0.2)), 2, weights), n.Ints("label", 1, 2))
+	},
+	"conv2d": func(n *nn.Net) {
+		x := n.Conv2D("a", n.Floats("x", 2, 6, 5), nn.Conv{Filters: 3, Kernel: 3, Pad: 1, Init: weights})
+		x = n.Conv2D("b", x, nn.Conv{Filters: 2, Kernel: 2, Stride: 2, NoBias: true, Init: weights})
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Flatten(x), 3, weights), n.Ints("label", 1, 3))
+	},
+	"conv2d stride, wide pad": func(n *nn.Net) {
+		x := n.Conv2D("a", n.Floats("x", 18, 4, 4), nn.Conv{Filters: 20, Kernel: 1, Init: weights})
+		x = n.Conv2D("b", x, nn.Conv{Filters: 3, Kernel: 5, Stride: 3, Pad: 4, Init: weights})
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Flatten(x), 3, weights), n.Ints("label", 1, 3))
+	},
+	"batch norm": func(n *nn.Net) {
+		x := n.BatchNorm("bn1", n.Conv2D("a", n.Floats("x", 2, 4, 3), nn.Conv{Filters: 3, Kernel: 3, Pad: 1, NoBias: true, Init: weights}))
+		x = n.BatchNorm("bn2", n.Dense("b", n.Flatten(n.ReLU(x)), 6, weights))
+		n.SoftmaxCrossEntropy(n.Dense("c", x, 3, weights), n.Ints("label", 1, 3))
+	},
+	"pools": func(n *nn.Net) {
+		x := n.Conv2D("a", n.Floats("x", 2, 7, 7), nn.Conv{Filters: 3, Kernel: 3, Pad: 1, Init: weights})
+		a, b, c := n.MaxPool(x, 3, 2), n.AvgPool(x, 2, 2), n.GlobalAvgPool(x)
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Concat(a, b, c), 3, weights), n.Ints("label", 1, 3))
+	},
+	"pictures": func(n *nn.Net) {
+		x := n.Conv2D("a", n.Pictures("x", 2, 5, 6, 2, true), nn.Conv{Filters: 2, Kernel: 3, Init: weights})
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Flatten(x), 3, weights), n.Ints("label", 1, 3))
+	},
+	"loss without a layer between": func(n *nn.Net) {
+		x := n.Dense("a", n.Floats("x", 3), 4, weights)
+		n.SoftmaxCrossEntropy(x, n.Ints("label", 1, 4))
+	},
+}
+
+func build(t testing.TB, name string) *compute.Program {
+	t.Helper()
+	n := nn.New(name)
+	nets[name](n)
+	p, err := n.Program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// random fills a batch and a reference with values that depend on the seed alone.
+func random(p *compute.Program, n int, seed uint64) *reference {
+	r := &reference{p: p, batch: &compute.Batch{N: n}, key: compute.Key{Seed: seed, Epoch: 3}, train: true}
+	for i, in := range p.Inputs {
+		k, a := rng.NewKey(seed, 1, uint64(i)), compute.Array{Shape: in.Shape}
+		for j := range n * in.Size() {
+			if in.Limit > 0 {
+				a.I = append(a.I, int32(k.Intn(uint64(j), in.Limit)))
+			} else {
+				a.F = append(a.F, float32(k.Normal(uint64(j))))
+			}
+		}
+		r.batch.Inputs = append(r.batch.Inputs, a)
+	}
+	for i := range n {
+		r.key.Examples = append(r.key.Examples, 1000-7*i)
+	}
+	r.params, r.aux = values(p.Params, seed, 2), values(p.Aux, seed, 3)
+	return r
+}
+
+// values draws from ±0.5, shifted to (0.5,1.5) for what starts as a constant: scales
+// and variances. All are float32 values, so both computations start alike.
+func values(params []optim.Param, seed, kind uint64) [][]float64 {
+	var out [][]float64
+	for b, p := range params {
+		v, low := make([]float64, p.Size()), -0.5
+		if p.Init.Kind == optim.Constant {
+			low = 0.5
+		}
+		for j := range v {
+			v[j] = float64(float32(low + rng.NewKey(seed, kind, uint64(b)).Float64(uint64(j))))
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// load gives the executable the reference's values.
+func load(t testing.TB, e compute.Executable, r *reference) {
+	t.Helper()
+	for b, p := range r.p.Params {
+		if !p.Rows {
+			e.SetParam(b, 0, narrow(r.params[b]))
+			continue
+		}
+		rows, err := e.Rows(b, r.batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := p.RowSize()
+		for _, row := range rows {
+			v := narrow(r.params[b][int(row)*w : (int(row)+1)*w])
+			e.SetRow(b, int(row), 0, v[:w/2])
+			e.SetRow(b, int(row), w/2, v[w/2:])
+		}
+	}
+	for i := range r.p.Aux {
+		e.SetAux(i, 0, narrow(r.aux[i]))
+	}
+}
+
+func narrow(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(x)
+	}
+	return out
+}
+
+// full spreads a gradient over the whole block.
+func full(p optim.Param, g compute.Grad) []float32 {
+	if !p.Rows {
+		return g.Dense
+	}
+	out, w := make([]float32, p.Size()), p.RowSize()
+	for i, row := range g.Rows {
+		copy(out[int(row)*w:], g.Values[i*w:(i+1)*w])
+	}
+	return out
+}
+
+func compile(t testing.TB, p *compute.Program, capacity int, options ...cpu.Option) compute.Executable {
+	t.Helper()
+	e, err := cpu.Compile(p, capacity, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// TestGradients compares each element of each gradient with the central
+// difference, step 1e-5, of a float64 forward pass. The difference itself is good
+// to about 1e-9; what remains is the float32 of the backend.
+func TestGradients(t *testing.T) {
+	const h, tolerance = 1e-5, 1e-4
+	for name := range nets {
+		for _, n := range []int{1, 3, 10} {
+			t.Run(fmt.Sprint(name, " N=", n), func(t *testing.T) {
+				if n == 1 && name == "batch norm" {
+					n = 2 // one example normalised over itself alone is constant: no gradient, only noise
+				}
+				p := build(t, name)
+				r, e := random(p, n, uint64(n)), compile(t, p, 10)
+				load(t, e, r)
+				result, err := e.Train(r.batch, r.key, compute.Hooks{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := r.run(); math.Abs(result.Loss-want) > tolerance*math.Abs(want) {
+					t.Errorf("loss %v, want %v", result.Loss, want)
+				}
+				checkAux(t, e, r, result.Weight, tolerance)
+				for b, param := range p.Params {
+					g := full(param, e.Grad(b))
+					for j := range g {
+						want := difference(r, &r.params[b][j], h)
+						if diff := math.Abs(float64(g[j]) - want); diff > tolerance*math.Max(1, math.Abs(want)) {
+							t.Fatalf("%s[%d]: gradient %v, central difference %v", param.Name, j, g[j], want)
+						}
+					}
+				}
+				checkEvaluate(t, e, r, tolerance)
+			})
+		}
+	}
+}
+
+func difference(r *reference, w *float64, h float64) float64 {
+	old := *w
+	*w = old + h
+	up := r.run()
+	*w = old - h
+	down := r.run()
+	*w = old
+	return (up - down) / (2 * h)
+}
+
+func checkAux(t *testing.T, e compute.Executable, r *reference, weight int64, tolerance float64) {
+	t.Helper()
+	for i := range r.p.Aux {
+		for c, v := range e.AuxSum(i) {
+			if want := r.mean[i][c] * float64(weight); math.Abs(float64(v)-want) > tolerance*math.Max(1, math.Abs(want)) {
+				t.Errorf("%s[%d]: sum %v, want %v", r.p.Aux[i].Name, c, v, want)
+			}
+		}
+	}
+}
+
+func checkEvaluate(t *testing.T, e compute.Executable, r *reference, tolerance float64) {
+	t.Helper()
+	got, err := e.Evaluate(r.batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.train = false
+	if want := r.run(); math.Abs(got.Loss-want) > tolerance*math.Abs(want) {
+		t.Errorf("evaluation: loss %v, want %v", got.Loss, want)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package pieces
+
+const raceEnabled = false
