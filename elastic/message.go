@@ -42,6 +42,9 @@ type Generation struct {
 	Servers []Address `json:"servers"`
 	// Workers is ordered by id; a worker's position is its rank.
 	Workers []Address `json:"workers"`
+	// Learned is the number of learned blocks; auxiliary array i is block
+	// Learned+i on the wire.
+	Learned int `json:"learned"`
 	// Blocks assigns the learned blocks, Aux the auxiliary arrays.
 	Blocks paa.Assignment `json:"blocks"`
 	Aux    paa.Assignment `json:"aux"`

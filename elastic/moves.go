@@ -17,9 +17,8 @@ func Moves(old, next *Generation) []Move {
 	for _, m := range paa.Diff(old.Blocks, next.Blocks, stay) {
 		list = append(list, Move{m, false})
 	}
-	blocks := Blocks(old)
 	for _, m := range paa.Diff(old.Aux, next.Aux, stay) {
-		m.Block += blocks
+		m.Block += old.Learned
 		list = append(list, Move{m, true})
 	}
 	return list
@@ -38,18 +37,9 @@ func Survivors(old, next *Generation) []int {
 	return stay
 }
 
-// Blocks returns the number of learned blocks of a generation.
-func Blocks(g *Generation) int {
-	if n := len(g.Blocks.Pieces); n > 0 {
-		return g.Blocks.Pieces[n-1].Block + 1
-	}
-	return 0
-}
-
 // Owned lists the pieces of one server, learned blocks first.
 func Owned(g *Generation, server int) []paa.Piece {
 	var list []paa.Piece
-	blocks := Blocks(g)
 	for _, p := range g.Blocks.Pieces {
 		if p.Server == server {
 			list = append(list, p)
@@ -57,7 +47,7 @@ func Owned(g *Generation, server int) []paa.Piece {
 	}
 	for _, p := range g.Aux.Pieces {
 		if p.Server == server {
-			p.Block += blocks
+			p.Block += g.Learned
 			list = append(list, p)
 		}
 	}

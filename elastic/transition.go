@@ -49,7 +49,7 @@ func (t *transition) forced() bool { return t.halt || t.source != FromPeers }
 // begin starts a transition to p servers and w workers.
 func (c *Controller) begin(t *transition, p, w int) error {
 	c.number++
-	g := &Generation{Number: c.number}
+	g := &Generation{Number: c.number, Learned: len(c.cfg.Sizes)}
 	t.gen = g
 	g.Servers, g.Workers = c.membership(p, w)
 	if err := c.assign(g, t.source); err != nil {

@@ -59,10 +59,16 @@ func TestWorkloadsAreComplete(t *testing.T) {
 }
 
 func TestLookupSuggests(t *testing.T) {
-	for name, want := range map[string]string{"cnnrand": "cnn-rand", "CNN-rand": "cnn-rand", "cifar-smal": "cifar-small", "": "cnn-rand"} {
+	for name, want := range map[string]string{"cnnrand": "cnn-rand", "CNN-rand": "cnn-rand", "cifar-smal": "cifar-small"} {
 		_, err := models.Lookup(name)
 		if !errors.Is(err, models.ErrUnknown) || !strings.Contains(fmt.Sprint(err), fmt.Sprintf("mean %q", want)) {
 			t.Errorf("%q: error %v, want one that suggests %s", name, err, want)
+		}
+	}
+	for _, name := range []string{"", "bert"} {
+		_, err := models.Lookup(name)
+		if !errors.Is(err, models.ErrUnknown) || strings.Contains(fmt.Sprint(err), "mean") || !strings.Contains(fmt.Sprint(err), "`optimus models`") {
+			t.Errorf("%q: error %v, want one that suggests nothing but the list", name, err)
 		}
 	}
 }

@@ -3,11 +3,11 @@ package models
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"optimus/compute"
 	"optimus/compute/optim"
 	"optimus/data"
+	"optimus/internal/suggest"
 )
 
 // ErrUnknown is wrapped by Lookup's error.
@@ -73,36 +73,20 @@ func List() ([]Info, error) {
 }
 
 // Lookup returns the workload of that name. The error for an unknown name wraps
-// ErrUnknown and suggests the nearest one.
+// ErrUnknown and suggests the one that may have been meant.
 func Lookup(name string) (Workload, error) {
-	all := All()
-	if i := slices.IndexFunc(all, func(w Workload) bool { return w.Name == name }); i >= 0 {
-		return all[i], nil
-	}
-	nearest := slices.MinFunc(all, func(a, b Workload) int { return distance(name, a.Name) - distance(name, b.Name) })
-	return Workload{}, fmt.Errorf("%w %q; did you mean %q? `optimus models` lists all", ErrUnknown, name, nearest.Name)
-}
-
-// distance is the number of insertions, deletions and substitutions of bytes that
-// turn a into b (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
+	var names []string
+	for _, w := range All() {
+		if w.Name == name {
+			return w, nil
 		}
+		names = append(names, w.Name)
 	}
-	return row[len(b)]
+	meant := ""
+	if near, ok := suggest.Nearest(name, names); ok {
+		meant = fmt.Sprintf(" did you mean %q?", near)
+	}
+	return Workload{}, fmt.Errorf("%w %q;%s `optimus models` lists all", ErrUnknown, name, meant)
 }
 
 // Convert makes dst the batch src for an Executable. They share the values; dst's

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"optimus/internal/suggest"
 )
 
 // ErrModel reports a name that is not in the [Catalog].
@@ -66,40 +68,19 @@ func CNNRand(vocabulary int) Model {
 	return Model{"cnn-rand", fmt.Sprintf("text CNN, vocabulary %d", vocabulary), l}
 }
 
-// Lookup finds a model of the [Catalog] by name. For an unknown name the error wraps [ErrModel], suggests the nearest
-// name and lists all.
+// Lookup finds a model of the [Catalog] by name. For an unknown name the error wraps [ErrModel], suggests the name that
+// may have been meant and lists all.
 func Lookup(name string) (Model, error) {
 	var names []string
-	nearest, distance := "", 0
 	for _, m := range Catalog() {
 		if m.Name == name {
 			return m, nil
 		}
 		names = append(names, m.Name)
-		if d := editDistance(strings.ToLower(name), m.Name); nearest == "" || d < distance {
-			nearest, distance = m.Name, d
-		}
 	}
-	return Model{}, fmt.Errorf("paa: lookup %q: %w, did you mean %q? known: %s", name, ErrModel, nearest, strings.Join(names, ", "))
-}
-
-// editDistance is the number of bytes to insert, delete or replace to turn a into b (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1) // distances of a's prefix to b's prefixes
-	for j := range row {
-		row[j] = j
+	meant := ";"
+	if near, ok := suggest.Nearest(name, names); ok {
+		meant = fmt.Sprintf(", did you mean %q?", near)
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return Model{}, fmt.Errorf("paa: lookup %q: %w%s known: %s", name, ErrModel, meant, strings.Join(names, ", "))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"optimus/internal/failure"
+	"optimus/internal/rundir"
 )
 
 // The outcomes of a check, from good to bad.
@@ -34,7 +36,12 @@ func warn(do, detail string, args ...any) check {
 	return check{Status: checkWarn, Detail: fmt.Sprintf(detail, args...), Do: do}
 }
 
+// fail keeps the advice of an error that has its own.
 func fail(do string, err error) check {
+	if e, ok := errors.AsType[*failure.Error](err); ok && e.Do != "" {
+		bare := *e
+		bare.Do, do, err = "", e.Do, &bare
+	}
 	return check{Status: checkFail, Detail: err.Error(), Do: do}
 }
 
@@ -44,20 +51,21 @@ type examination struct {
 	look func(context.Context) check
 }
 
-// examinations lists all checks in the order of the report. Those that can be
+// examinations lists all checks in the order of the report, for the folder of
+// jobs. Those that can be
 // made are made for real: bytes go through sockets, a file is synced, a child
 // runs.
-func examinations(state string) []examination {
+func examinations(jobs string) []examination {
 	return []examination{
 		{"cores", checkCores},
 		{"cpu level", checkLevel},
 		{"memory", checkMemory},
 		{"open files", checkOpenFiles},
-		{"state folder", func(context.Context) check { return checkFolder(state) }},
-		{"disk space", func(context.Context) check { return checkDisk(state) }},
+		{"state folder", func(context.Context) check { return checkFolder(jobs) }},
+		{"disk space", func(context.Context) check { return checkDisk(jobs) }},
 		{"loopback tcp v4", func(ctx context.Context) check { return checkTCP(ctx, "tcp4", "127.0.0.1:0") }},
 		{"loopback tcp v6", func(ctx context.Context) check { return softly(checkTCP(ctx, "tcp6", "[::1]:0")) }},
-		{"unix sockets", checkUnix},
+		{"unix sockets", func(ctx context.Context) check { return checkUnix(ctx, jobs) }},
 		{"child processes", checkChild},
 	}
 }
@@ -84,9 +92,9 @@ and child processes, each by trying it. The exit status is 1 if a check fails.`,
 }
 
 func (a *app) doctor(ctx context.Context) error {
-	state, err := stateDir()
+	jobs, err := rundir.DefaultRoot()
 	if err != nil {
-		return failure.E("doctor", "", "", err, "set XDG_STATE_HOME or HOME to an absolute path")
+		return failure.E("doctor", "", "", err, "")
 	}
 	report := struct {
 		Status string  `json:"status"` // the worst of the checks
@@ -94,7 +102,7 @@ func (a *app) doctor(ctx context.Context) error {
 	}{Status: checkOK}
 	t := table{columns: []string{"CHECK", "STATUS", "DETAIL", "DO"}}
 	failed := 0
-	for _, e := range examinations(state) {
+	for _, e := range examinations(jobs) {
 		within, cancel := context.WithTimeout(ctx, patience)
 		c := e.look(within)
 		cancel()

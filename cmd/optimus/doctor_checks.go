@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"optimus/internal/level"
+	"optimus/internal/rundir"
 )
 
 func checkCores(context.Context) check {
@@ -93,15 +94,15 @@ func checkOpenFiles(context.Context) check {
 
 // checkFolder writes a file as checkpoints are written: temporary name, fsync,
 // rename, fsync of the folder.
-func checkFolder(state string) check {
-	err := os.MkdirAll(state, 0o755)
+func checkFolder(jobs string) check {
+	err := os.MkdirAll(jobs, 0o755)
 	if err == nil {
-		err = saveIn(state)
+		err = saveIn(jobs)
 	}
 	if err != nil {
 		return fail("set XDG_STATE_HOME to a folder on a local disk that you may write", err)
 	}
-	return ok("%s is writable, fsync works", state)
+	return ok("%s is writable, fsync works", jobs)
 }
 
 func saveIn(folder string) error {
@@ -128,21 +129,21 @@ func saveIn(folder string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-func checkDisk(state string) check {
+func checkDisk(jobs string) check {
 	const want, need = 2 << 30, 64 << 20
 	const do = "free some, or set XDG_STATE_HOME to a larger disk; a checkpoint has three times the parameters' bytes"
 	var fs unix.Statfs_t
-	if err := unix.Statfs(state, &fs); err != nil {
-		return fail(do, fmt.Errorf("free space of %s: %w", state, err))
+	if err := unix.Statfs(jobs, &fs); err != nil {
+		return fail(do, fmt.Errorf("free space of %s: %w", jobs, err))
 	}
 	free := int64(fs.Bavail) * int64(fs.Bsize)
 	switch {
 	case free < need:
-		return fail(do, fmt.Errorf("%s free in %s", humanBytes(free), state))
+		return fail(do, fmt.Errorf("%s free in %s", humanBytes(free), jobs))
 	case free < want:
-		return warn(do, "%s free in %s", humanBytes(free), state)
+		return warn(do, "%s free in %s", humanBytes(free), jobs)
 	}
-	return ok("%s free in %s", humanBytes(free), state)
+	return ok("%s free in %s", humanBytes(free), jobs)
 }
 
 func checkTCP(ctx context.Context, network, address string) check {
@@ -152,17 +153,18 @@ func checkTCP(ctx context.Context, network, address string) check {
 	return ok("bytes went both ways")
 }
 
-func checkUnix(ctx context.Context) check {
+// checkUnix uses the folder in which jobs have their control sockets.
+func checkUnix(ctx context.Context, jobs string) check {
 	const do = "set TMPDIR to a folder with a short path on a local disk; status and rescale need such sockets"
-	dir, err := os.MkdirTemp("", "optimus-")
+	mine := rundir.Dir{Path: filepath.Join(jobs, fmt.Sprintf(".doctor-%d", os.Getpid()))}
+	path, err := mine.Socket()
+	if err == nil {
+		err = exchange(ctx, "unix", path)
+	}
 	if err != nil {
 		return fail(do, err)
 	}
-	defer os.RemoveAll(dir)
-	if err := exchange(ctx, "unix", filepath.Join(dir, "s")); err != nil {
-		return fail(do, err)
-	}
-	return ok("bytes went both ways")
+	return ok("bytes went both ways in %s", filepath.Dir(path))
 }
 
 // exchange listens on address, connects to it and sends bytes both ways.

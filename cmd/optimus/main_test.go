@@ -5,16 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"optimus/paa"
 	"optimus/spec"
@@ -42,6 +41,8 @@ func (l leakChecked) Run() int {
 //	exits N COMMAND ...    the command's exit status is N
 //	oneline                the last command printed nothing on standard output and one line on standard error
 //	json PATH VALUE        the value at a path (a.b.0, a.len for a length) of the last command's JSON
+//	save ROOT SEQ STEP     writes a checkpoint of two shards
+//	flip FILE OFFSET       changes one byte; a negative offset counts from the end
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -53,7 +54,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "oneline": oneLine, "json": jsonValue,
+			"exits": exits, "oneline": oneLine, "json": jsonValue, "save": save, "flip": flip,
 		},
 	})
 }
@@ -179,31 +180,6 @@ func TestHelpIsComplete(t *testing.T) {
 	walk(newRoot(&app{}))
 }
 
-func TestNearest(t *testing.T) {
-	names := []string{"doctor", "plan", "resnet-50", "resnext-110", "rnn-lstm"}
-	for word, want := range map[string]string{
-		"doctr": "doctor", "dcotor": "doctor", "paln": "plan", "resnet50": "resnet-50", "ResNet_50": "resnet-50",
-		"rnnlstm": "rnn-lstm", "xyz": "", "": "", "p": "",
-	} {
-		if got := nearest(word, names); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
-// distance is a metric on what it is used for: zero for equal words only,
-// symmetric, at most the longer word's length.
-func TestDistance(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.SliceOfN(rapid.RuneFrom([]rune("abc-")), 0, 8)
-		a, b := word.Draw(t, "a"), word.Draw(t, "b")
-		d := distance(a, b)
-		if d != distance(b, a) || (d == 0) != reflect.DeepEqual(string(a), string(b)) || d > max(len(a), len(b)) {
-			t.Fatalf("distance(%q, %q) = %d, the other way %d", string(a), string(b), d, distance(b, a))
-		}
-	})
-}
-
 func TestHumanNumbers(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536 << 20: "1.5 GiB"} {
 		if got := humanBytes(n); got != want {
@@ -213,6 +189,17 @@ func TestHumanNumbers(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 9999: "9999", 10000: "10.0 k", 25549486: "25.55 M", 2e9: "2.00 G"} {
 		if got := humanCount(n); got != want {
 			t.Errorf("humanCount(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestHumanAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 0: "0s", 1999 * time.Millisecond: "1s", 119 * time.Second: "119s", 2*time.Minute + 5*time.Second: "2m5s",
+		10 * time.Minute: "10m", 119 * time.Minute: "119m", 2*time.Hour + 3*time.Minute: "2h3m", 47 * time.Hour: "47h", 49 * time.Hour: "2d",
+	} {
+		if got := humanAge(d); got != want {
+			t.Errorf("humanAge(%v) = %q, want %q", d, got, want)
 		}
 	}
 }

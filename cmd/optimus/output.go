@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"sigs.k8s.io/yaml"
 )
@@ -49,10 +50,11 @@ func (f *format) Set(s string) error {
 func (f *format) Type() string { return "FORMAT" }
 
 // table is the form of a result for people. Column names that start with '+'
-// appear only with -o wide. The first column is what -o name prints.
+// appear only with -o wide.
 type table struct {
 	columns []string
 	rows    [][]string
+	name    int // the column that -o name prints
 }
 
 // print writes a result to standard output: value with -o json and yaml, t
@@ -72,7 +74,7 @@ func (a *app) print(value any, t table) error {
 		return err
 	case asName:
 		for _, row := range t.rows {
-			if _, err := fmt.Fprintln(a.stdout, row[0]); err != nil {
+			if _, err := fmt.Fprintln(a.stdout, row[t.name]); err != nil {
 				return err
 			}
 		}
@@ -136,4 +138,23 @@ func humanCount(n int) string {
 		return fmt.Sprintf("%.1f k", float64(n)/1e3)
 	}
 	return fmt.Sprint(n)
+}
+
+// humanAge writes how long ago something was, for people: by its two largest
+// units, the smaller one only where it still counts.
+func humanAge(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch d = max(d, 0); {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < 10*time.Minute:
+		return fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 10*time.Hour:
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/day)
 }

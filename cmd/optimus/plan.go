@@ -43,7 +43,7 @@ Without --rule all rules are compared; the forms for programs then show "paa".`,
 				return usageError(c, err, "")
 			}
 			if rule != "" && !slices.Contains(paa.Rules(), rule) {
-				return usageError(c, fmt.Errorf("unknown rule %q", rule), suggest(rule, paa.Rules()))
+				return usageError(c, fmt.Errorf("unknown rule %q", rule), didYouMean(rule, paa.Rules()))
 			}
 			return a.plan(model, servers, rule)
 		},

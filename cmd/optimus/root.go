@@ -38,6 +38,7 @@ numbers change while a job runs.`,
 	root.AddCommand(
 		modelsCommand(a),
 		planCommand(a),
+		checkpointCommand(a),
 		doctorCommand(a),
 	)
 	root.SetHelpCommand(helpCommand(root))

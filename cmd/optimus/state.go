@@ -1,20 +1,125 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+
+	"optimus/elastic/checkpoint"
+	"optimus/internal/failure"
+	"optimus/internal/rundir"
 )
 
-// stateDir is the folder of all that the program keeps between calls: the XDG
-// state folder, in which a relative path counts as not set.
-func stateDir() (string, error) {
-	if d := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
-		return filepath.Join(d, "optimus"), nil
+// savedInfo is a checkpoint that was found, and the job that it was found by.
+type savedInfo struct {
+	job string // empty: by a folder that is not a job's
+	checkpoint.Info
+}
+
+// findSaved returns the checkpoints that args mean, the newest of a job first:
+// those of all jobs, of the job of that name, or of a folder. A job comes before
+// a folder of its name. The error for some of all jobs comes beside what the
+// others have.
+func findSaved(op string, args []string) ([]savedInfo, error) {
+	if len(args) == 0 {
+		return savedByAll()
 	}
-	home, err := os.UserHomeDir()
+	name := args[0]
+	d, err := rundir.Open("", name)
+	switch failure.KindOf(err) {
+	case "":
+		return savedBy(d)
+	case failure.NotFound, failure.InvalidArgument: // perhaps a folder
+	default:
+		return nil, err
+	}
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return nil, noJob(op, name)
+	}
+	dir, err := filepath.Abs(name)
 	if err != nil {
-		return "", errors.New("neither XDG_STATE_HOME nor HOME is set")
+		return nil, failure.E(op, name, "", err, "")
 	}
-	return filepath.Join(home, ".local", "state", "optimus"), nil
+	return savedIn(dir)
+}
+
+// noJob says that a name is neither a job's nor a folder's.
+func noJob(op, name string) error {
+	var names []string
+	jobs, _ := rundir.List("") // only for the advice
+	for _, d := range jobs {
+		names = append(names, d.Name)
+	}
+	return failure.E(op, "", failure.NotFound, fmt.Errorf("no job and no folder is named %q", name), didYouMean(name, names))
+}
+
+func savedByAll() ([]savedInfo, error) {
+	jobs, err := rundir.List("")
+	if err != nil {
+		return nil, err
+	}
+	var all []savedInfo
+	var errs []error
+	for _, d := range jobs {
+		found, err := savedBy(d)
+		all, errs = append(all, found...), append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+// savedBy returns the checkpoints of a job.
+func savedBy(d *rundir.Dir) ([]savedInfo, error) {
+	root, err := checkpointRoot(d)
+	if err != nil {
+		return nil, err
+	}
+	return listSaved(d.Name, root)
+}
+
+// checkpointRoot is where a job has its checkpoints: where the run that wrote
+// its specification put them, else in its folder.
+func checkpointRoot(d *rundir.Dir) (string, error) {
+	text, err := os.ReadFile(d.Spec())
+	if errors.Is(err, fs.ErrNotExist) {
+		return d.Checkpoints(), nil
+	}
+	if err != nil {
+		return "", failure.E("read", d.Spec(), "", err, "check its permissions")
+	}
+	var job struct { // all that is needed, so that a newer program's jobs can be listed
+		Checkpoints string `json:"checkpoints"`
+	}
+	if err := json.Unmarshal(text, &job); err != nil {
+		return "", failure.E("read", d.Spec(), failure.Corrupt, err, "give the folder of the checkpoints instead of the job")
+	}
+	return cmp.Or(job.Checkpoints, d.Checkpoints()), nil
+}
+
+// savedIn returns the checkpoints of a folder, which may be a checkpoint itself,
+// a job's folder, or hold checkpoints.
+func savedIn(dir string) ([]savedInfo, error) {
+	beside, _ := checkpoint.List(checkpoint.OS{}, filepath.Dir(dir)) // a parent that cannot be read has none for us
+	for _, info := range beside {
+		if info.Dir == dir {
+			return []savedInfo{{Info: info}}, nil
+		}
+	}
+	d := &rundir.Dir{Name: filepath.Base(dir), Path: dir}
+	if info, err := os.Stat(d.Checkpoints()); err == nil && info.IsDir() {
+		return savedBy(d)
+	}
+	return listSaved("", dir)
+}
+
+func listSaved(job, root string) ([]savedInfo, error) {
+	infos, err := checkpoint.List(checkpoint.OS{}, root)
+	found := make([]savedInfo, len(infos))
+	for i, info := range infos {
+		found[i] = savedInfo{job, info}
+	}
+	return found, err
 }

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"optimus/internal/failure"
+	"optimus/internal/suggest"
 )
 
 // usageError is an error about the command line of c: exit status 2. Without
@@ -45,7 +45,7 @@ func unknownCommand(c *cobra.Command, name string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usageError(c, fmt.Errorf("unknown command %q", name), suggest(name, names))
+	return usageError(c, fmt.Errorf("unknown command %q", name), didYouMean(name, names))
 }
 
 // flagError adds the nearest flag to the error for one that does not exist.
@@ -58,7 +58,7 @@ func flagError(c *cobra.Command, err error) error {
 			}
 		})
 		name := "--" + missing.GetSpecifiedName()
-		if near := nearest(name, names); near != "" {
+		if near, ok := suggest.Nearest(name, names); ok {
 			return usageError(c, fmt.Errorf("unknown flag %s", name), "did you mean "+near+"?")
 		}
 	}
@@ -81,60 +81,14 @@ func arguments(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// suggest says what may have been meant by name: the nearest of the names, or
+// didYouMean says what may have been meant by name: the nearest of the names, or
 // all of them if there are few.
-func suggest(name string, names []string) string {
-	if near := nearest(name, names); near != "" {
+func didYouMean(name string, names []string) string {
+	if near, ok := suggest.Nearest(name, names); ok {
 		return "did you mean " + near + "?"
 	}
 	if len(names) <= 16 && len(names) > 0 {
 		return "one of " + strings.Join(names, ", ")
 	}
 	return ""
-}
-
-// nearest returns the name at the smallest edit distance from word, the first
-// of equals, or "" if none is near: more than a third of word would be wrong.
-func nearest(word string, names []string) string {
-	best, limit := "", max(1, len(word)/3)
-	for _, name := range names {
-		if d := distance(fold(word), fold(name)); d <= limit {
-			best, limit = name, d-1
-		}
-	}
-	return best
-}
-
-func fold(s string) []rune {
-	return []rune(strings.Map(func(r rune) rune {
-		if r == '_' {
-			return '-'
-		}
-		return unicode.ToLower(r)
-	}, s))
-}
-
-// distance is the number of insertions, deletions, substitutions and swaps of
-// neighbours that turn a into b (optimal string alignment).
-func distance(a, b []rune) int {
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
-	before, last, row := rows[0], rows[1], rows[2]
-	for j := range last {
-		last[j] = j
-	}
-	for i := range a {
-		row[0] = i + 1
-		for j := range b {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }

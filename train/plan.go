@@ -1,0 +1,124 @@
+package train
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+
+	"optimus/compute/optim"
+	"optimus/data/order"
+	"optimus/elastic"
+	"optimus/elastic/checkpoint"
+	"optimus/internal/failure"
+	"optimus/ps/pieces"
+	"optimus/spec"
+)
+
+// layout is what every member of a job must know, the same for all. Child
+// processes read it from the run's folder.
+type layout struct {
+	Run         uint64           `json:"run"`
+	Job         spec.TrainingJob `json:"job"`
+	Params      []optim.Param    `json:"params"`
+	Aux         []optim.Param    `json:"aux,omitempty"`
+	AuxMomentum float64          `json:"aux_momentum,omitempty"`
+	Optimizer   optim.Config     `json:"optimizer"`
+	Plan        order.Plan       `json:"plan"`
+	Steps       int64            `json:"steps"`
+	Epochs      int              `json:"epochs"`
+	Validation  int              `json:"validation"`
+	Capacity    int              `json:"capacity"` // examples that a worker takes at once
+	Checkpoints string           `json:"checkpoints"`
+}
+
+// newLayout derives a job's plan from its spec and task.
+func newLayout(j spec.TrainingJob, t *Task) (*layout, error) {
+	o, err := t.optimizer(j)
+	if err != nil {
+		return nil, err
+	}
+	batch := j.Batch
+	if batch == 0 {
+		batch = t.Batch
+	}
+	l := &layout{Job: j, Params: t.Params, Aux: t.Aux, AuxMomentum: t.AuxMomentum, Optimizer: o, Validation: t.Validation,
+		Plan: order.Plan{Seed: j.Seed, Examples: t.Examples, Batch: batch}}
+	if err := l.Plan.Validate(); err != nil {
+		return nil, failure.E("train", t.Name, failure.InvalidArgument, err, "")
+	}
+	perEpoch := l.Plan.StepsPerEpoch()
+	l.Epochs = j.Epochs
+	if j.Epochs == 0 && j.Steps == 0 {
+		l.Epochs = max(t.Epochs, 1)
+	}
+	switch {
+	case l.Epochs == 0:
+		l.Steps, l.Epochs = int64(j.Steps), math.MaxInt32
+		if j.Mode == spec.BSP {
+			l.Epochs = int((l.Steps + perEpoch - 1) / perEpoch)
+		}
+	case j.Mode == spec.BSP:
+		l.Steps = int64(l.Epochs) * perEpoch
+		if j.Steps > 0 {
+			l.Steps = min(l.Steps, int64(j.Steps))
+		}
+	default:
+		l.Steps = math.MaxInt64 / 4
+		if j.Steps > 0 {
+			l.Steps = int64(j.Steps)
+		}
+	}
+	l.Capacity = batch
+	return l, nil
+}
+
+func (l *layout) mode() elastic.Mode { return elastic.Mode(l.Job.Mode) }
+
+// store is the configuration of a server's pieces.
+func (l *layout) store() pieces.Config {
+	c := pieces.Config{Params: l.Params, Aux: l.Aux, AuxMomentum: l.AuxMomentum, Optimizer: l.Optimizer, Staleness: l.Job.Staleness}
+	switch l.Job.Mode {
+	case spec.ASP:
+		c.Mode = pieces.ASP
+	case spec.SSP:
+		c.Mode = pieces.SSP
+	}
+	return c
+}
+
+// arrays lists what a checkpoint holds, in model order.
+func (l *layout) arrays() []checkpoint.Array {
+	var list []checkpoint.Array
+	for _, p := range l.Params {
+		list = append(list, checkpoint.Array{Name: p.Name, Shape: p.Shape})
+	}
+	for _, p := range l.Aux {
+		list = append(list, checkpoint.Array{Name: p.Name, Shape: p.Shape, Aux: true})
+	}
+	return list
+}
+
+func sizes(params []optim.Param) []int {
+	list := make([]int, len(params))
+	for i, p := range params {
+		list[i] = p.Size()
+	}
+	return list
+}
+
+func (l *layout) write(path string) error {
+	b, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, b, 0o644)
+}
+
+func readLayout(path string) (*layout, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	l := new(layout)
+	return l, json.Unmarshal(b, l)
+}

@@ -1,0 +1,351 @@
+package train
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"optimus/data/order"
+	"optimus/elastic"
+	"optimus/elastic/checkpoint"
+	"optimus/internal/failure"
+	"optimus/internal/rpc"
+	"optimus/internal/rundir"
+	"optimus/spec"
+	"optimus/telemetry"
+	"optimus/transport"
+)
+
+// Options are the surroundings of a run. The zero value trains j.Workload with
+// its state in the default folder.
+type Options struct {
+	Task   *Task                   // what to train; nil opens j.Workload
+	Root   string                  // state folder; "" for rundir's default
+	Log    *slog.Logger            // nil discards
+	Notify func(spec.Status)       // called after every step and change; must not block
+	Child  []string                // arguments that make this program run RunMember (launch process)
+	Slow   func(worker int) func() // tests: what to call once per step of a worker
+	Tune   tuning                  // tests: shorter times
+}
+
+// tuning holds the times that tests shorten. Zero values are the defaults.
+type tuning struct {
+	Tick   time.Duration // of the controller (default 100 ms)
+	Beat   time.Duration // between signs of life (default 1 s)
+	Retry  time.Duration // see ps.ClientConfig
+	Grace  time.Duration // for members to leave at the end (default 5 s)
+	Detect time.Duration // a member silent for so long is lost (default 10 s)
+}
+
+// Tuning is the type of Options.Tune.
+type Tuning = tuning
+
+func (t tuning) withDefaults() tuning {
+	for to, dflt := range map[*time.Duration]time.Duration{&t.Tick: 100 * time.Millisecond, &t.Beat: time.Second, &t.Grace: 5 * time.Second, &t.Detect: 10 * time.Second} {
+		if *to <= 0 {
+			*to = dflt
+		}
+	}
+	return t
+}
+
+// StopAtOnce is the cause of a context that ends a run without a checkpoint.
+var StopAtOnce = errAtOnce
+
+// Run trains one job until it ends. When ctx ends it writes a checkpoint and
+// stops; the error is then of kind canceled. The result is valid in both cases.
+func Run(ctx context.Context, j spec.TrainingJob, o Options) (spec.Result, error) {
+	r, err := prepare(j, o)
+	if err != nil {
+		return spec.Result{}, err
+	}
+	defer r.close()
+	return r.run(ctx)
+}
+
+// run is one job with everything open.
+type run struct {
+	o       Options
+	layout  *layout
+	task    *Task
+	dir     *rundir.Dir
+	lock    *rundir.Lock
+	journal *rundir.Journal
+	file    *os.File
+	out     *telemetry.Writer
+	from    *elastic.Newest
+	past    elastic.Past
+}
+
+// prepare checks everything that can be checked before anything starts.
+func prepare(j spec.TrainingJob, o Options) (r *run, err error) {
+	o.Tune = o.Tune.withDefaults()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	r = &run{o: o, task: o.Task}
+	if r.task == nil {
+		if r.task, err = Open(j); err != nil {
+			return nil, err
+		}
+	}
+	if j.Workload == "" {
+		j.Workload = r.task.Name
+	}
+	if r.layout, err = newLayout(j, r.task); err != nil {
+		return nil, err
+	}
+	if err := r.openDir(); err != nil {
+		r.close()
+		return nil, err
+	}
+	if err := r.openFiles(); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// openDir finds or makes the run's folder and locks it.
+func (r *run) openDir() (err error) {
+	j := &r.layout.Job
+	if j.Name == "" {
+		r.dir, err = rundir.CreateUnique(r.o.Root, j.Workload)
+	} else {
+		r.dir, err = rundir.Create(r.o.Root, j.Name)
+	}
+	if err != nil {
+		return err
+	}
+	j.Name = r.dir.Name
+	if r.lock, err = r.dir.Lock(); err != nil {
+		return err
+	}
+	r.layout.Checkpoints = r.dir.Checkpoints()
+	if j.CheckpointDir != "" {
+		if r.layout.Checkpoints, err = filepath.Abs(j.CheckpointDir); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(r.layout.Checkpoints, 0o755); err != nil {
+		return failure.E("train", r.layout.Checkpoints, "", err, "choose a folder that can be written")
+	}
+	return r.resume()
+}
+
+// resume finds the checkpoint to go on from, and checks that it fits.
+func (r *run) resume() error {
+	j := r.layout.Job
+	if j.Resume == "" {
+		if info, err := checkpoint.Newest(checkpoint.OS{}, r.layout.Checkpoints); err == nil {
+			return failure.E("train", j.Name, failure.AlreadyExists, fmt.Errorf("the job already has a checkpoint at step %d", info.Step),
+				fmt.Sprintf("go on with --resume %s, or take another --job NAME", j.Name))
+		}
+		return nil
+	}
+	dir, err := FindCheckpoint(r.o.Root, j.Resume)
+	if err != nil {
+		return err
+	}
+	c, err := checkpoint.Load(checkpoint.OS{}, dir)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	m := c.Manifest()
+	if m.Workload != j.Workload {
+		return failure.E("resume", dir, failure.Conflict, fmt.Errorf("it is a checkpoint of %s, not of %s", m.Workload, j.Workload), "name the workload it was made with")
+	}
+	if err := m.CheckModel(r.layout.arrays()); err != nil {
+		return err
+	}
+	if m.DataFingerprint != "" && m.DataFingerprint != r.task.Fingerprint {
+		return failure.E("resume", dir, failure.Conflict, errors.New("the data are not those that the job was trained on"), "give the same --data and --seed")
+	}
+	if m.Seed != r.layout.Plan.Seed || m.Batch != r.layout.Plan.Batch {
+		return failure.E("resume", dir, failure.Conflict, fmt.Errorf("its seed %d and batch %d decide which examples come next; these are %d and %d", m.Seed, m.Batch, r.layout.Plan.Seed, r.layout.Plan.Batch), "resume with the same --seed and --batch")
+	}
+	r.from = &elastic.Newest{Step: m.Step, Dir: dir}
+	if len(m.Cursor) > 0 {
+		r.from.Ledger = new(order.Ledger)
+		if err := json.Unmarshal(m.Cursor, r.from.Ledger); err != nil {
+			return failure.E("resume", dir, failure.Corrupt, err, "resume from an older checkpoint")
+		}
+	}
+	return nil
+}
+
+// FindCheckpoint turns the argument of --resume, a job's name or a folder, into
+// the folder of one checkpoint: the newest complete one.
+func FindCheckpoint(root, where string) (string, error) {
+	if info, err := os.Stat(where); err == nil && info.IsDir() {
+		if _, err := os.Stat(filepath.Join(where, "manifest.json")); err == nil {
+			return where, nil
+		}
+		newest, err := checkpoint.Newest(checkpoint.OS{}, where)
+		return newest.Dir, err
+	}
+	d, err := rundir.Open(root, where)
+	if err != nil {
+		return "", err
+	}
+	newest, err := checkpoint.Newest(checkpoint.OS{}, d.Checkpoints())
+	return newest.Dir, err
+}
+
+// openFiles opens journal and telemetry, which go on where a run before stopped.
+func (r *run) openFiles() error {
+	lines, err := rundir.ReadJournal(r.dir.Journal())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	entries := make([]elastic.Entry, len(lines))
+	for i, line := range lines {
+		if err := json.Unmarshal(line, &entries[i]); err != nil {
+			return failure.E("read journal", r.dir.Journal(), failure.Corrupt, fmt.Errorf("entry %d: %w", i+1, err), "take another --job NAME and resume from the checkpoint's folder")
+		}
+	}
+	r.past = elastic.Replay(entries)
+	if r.journal, err = rundir.OpenJournal(r.dir.Journal()); err != nil {
+		return err
+	}
+	if r.file, err = os.OpenFile(r.dir.Telemetry(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+		return failure.E("train", r.dir.Telemetry(), "", err, "choose a state folder that can be written")
+	}
+	r.out = telemetry.NewWriter(r.file, telemetry.Config{IDs: true})
+	var id [8]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return err
+	}
+	r.layout.Run = binary.LittleEndian.Uint64(id[:]) | 1
+	return r.layout.write(r.dir.Spec())
+}
+
+func (r *run) close() {
+	if r.out != nil {
+		r.out.Close()
+	}
+	if r.file != nil {
+		r.file.Close()
+	}
+	if r.journal != nil {
+		r.journal.Close()
+	}
+	if r.lock != nil {
+		r.lock.Unlock()
+	}
+}
+
+// controller makes the job's decision maker.
+func (r *run) controller() (*elastic.Controller, error) {
+	l, j, t := r.layout, r.layout.Job, r.o.Tune
+	next, err := checkpoint.NextSequence(checkpoint.OS{}, l.Checkpoints)
+	if err != nil {
+		return nil, err
+	}
+	least, _ := j.Workers.Bounds()
+	if j.Workers.Min == 0 {
+		least = 1
+	}
+	ticks := func(d time.Duration) int { return max(1, int(d/t.Tick)) }
+	skips := j.NonFiniteLimit
+	return elastic.NewController(elastic.Config{Mode: l.mode(), Plan: l.Plan, Steps: l.Steps, Epochs: l.Epochs, Chunk: 4 * l.Plan.Batch,
+		Rule: string(j.Assignment), Sizes: sizes(l.Params), Aux: sizes(l.Aux), MinWorkers: least, Evaluate: l.Validation > 0,
+		CheckpointEvery: int64(j.CheckpointEvery), StopOnNonFinite: j.NonFinite == spec.Stop, SkipLimit: skips,
+		Detect: ticks(t.Detect), StartLimit: ticks(2 * time.Minute), PhaseLimit: ticks(2 * time.Minute), LeaseTicks: ticks(500 * time.Millisecond),
+		FirstGeneration: r.past.Generation + 1, FirstIncarnation: r.past.Incarnation + 1, FirstSnapshot: max(next, r.past.Snapshot+1)})
+}
+
+// run starts the coordinator and waits for the job's end.
+func (r *run) run(ctx context.Context) (spec.Result, error) {
+	l := r.layout
+	ctl, err := r.controller()
+	if err != nil {
+		return spec.Result{}, err
+	}
+	var from int64
+	if r.from != nil {
+		from = r.from.Step
+	}
+	c := &coordinator{layout: l, task: r.task, ctl: ctl, journal: r.journal, log: r.o.Log, inputs: make(chan func(), 256), done: make(chan struct{}),
+		links: map[elastic.Member]*queue{}, running: map[elastic.Member]bool{}, answers: map[int64]func(error){},
+		rec: newRecorder(l, r.task, r.out, r.o.Notify, from)}
+	socket, err := r.dir.Socket()
+	if err != nil {
+		return spec.Result{}, err
+	}
+	server, err := rpc.Serve(socket, &control{c: c})
+	if err != nil {
+		return spec.Result{}, err
+	}
+	defer func() {
+		end, cancel := context.WithTimeout(context.Background(), r.o.Tune.Grace)
+		defer cancel()
+		server.Close(end)
+	}()
+	c.starter = r.starter(c, socket)
+	defer c.starter.close()
+	if err := ctl.Start(l.Job.Servers.Count, l.Job.Workers.Count, r.from); err != nil {
+		return spec.Result{}, failure.E("train", l.Job.Name, failure.InvalidArgument, err, "")
+	}
+	if d := time.Duration(l.Job.MaxTime); d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d, fmt.Errorf("the time limit of %v is over", d))
+		defer cancel()
+	}
+	err = c.run(ctx, r.o.Tune.Tick, r.o.Tune.Grace)
+	return r.end(c, err)
+}
+
+func (r *run) starter(c *coordinator, socket string) starter {
+	if r.layout.Job.Launch != spec.Process {
+		return newGoroutines(c, r.o)
+	}
+	return newProcesses(c, r.o, r.dir, socket)
+}
+
+// end writes the last record and turns the final state into the result.
+func (r *run) end(c *coordinator, err error) (spec.Result, error) {
+	state, reason := c.ctl.State()
+	result := c.rec.result()
+	rec := telemetry.End{Time: time.Now(), Generation: int(ifGeneration(c.ctl)), Step: c.ctl.Done(), Epoch: r.layout.Plan.Epoch(max(c.ctl.Done(), 1)),
+		Examples: c.rec.examples, Loss: telemetry.Float(result.Loss), Seconds: result.WallS, ParamsSHA256: result.ParamsSHA256}
+	switch {
+	case err != nil:
+	case state == elastic.Broken:
+		err = failure.E("train", r.layout.Job.Name, failure.LostMember, errors.New(reason), "logs are in "+r.dir.Logs())
+	case state == elastic.Stopped:
+		err = failure.E("train", r.layout.Job.Name, failure.Canceled, errors.New(reason), "go on with --resume "+r.layout.Job.Name)
+	}
+	rec.Reason = string(state)
+	if err != nil {
+		rec.Error = err.Error()
+	}
+	r.out.Write(rec)
+	if werr := r.out.Flush(); werr != nil && err == nil {
+		err = failure.E("write telemetry", r.dir.Telemetry(), "", werr, "free space")
+	}
+	return result, err
+}
+
+func ifGeneration(c *elastic.Controller) int {
+	if g := c.Generation(); g != nil {
+		return g.Number
+	}
+	return 0
+}
+
+func newGoroutines(c *coordinator, o Options) *goroutines {
+	g := &goroutines{c: c, network: transport.InProcess(), log: o.Log, tune: o.Tune, cancel: map[elastic.Member]context.CancelCauseFunc{}}
+	if o.Slow != nil {
+		g.slow = func(m elastic.Member) func() { return o.Slow(m.ID) }
+	}
+	return g
+}

@@ -1,0 +1,163 @@
+package train
+
+import (
+	"fmt"
+
+	"optimus/compute"
+	"optimus/compute/cpu"
+	"optimus/compute/optim"
+	"optimus/data"
+	"optimus/internal/failure"
+	"optimus/models"
+	"optimus/spec"
+	"optimus/worker"
+)
+
+// Task is what a job trains: the arrays that the servers hold, and how a worker
+// computes on them.
+type Task struct {
+	Name        string
+	Params      []optim.Param // learned blocks, model order
+	Aux         []optim.Param // arrays that are averaged (batch norm's statistics)
+	AuxMomentum float64       // weight of the old average; see pieces.Config
+	Optimizer   optim.Config
+	Metric      string
+	Batch       int // global batch of a step, where the job does not say
+	Epochs      int // passes, where the job does not say
+	Examples    int // training examples
+	Validation  int // examples to evaluate on; 0 for no evaluation
+	// New makes a worker's instance for shares of at most capacity examples.
+	New func(capacity int) (worker.Model, error)
+
+	Generated   bool // the data were made up, since none were given
+	Vocabulary  []string
+	Classes     []string
+	Fingerprint string // of the data; a resumed job must find the same
+}
+
+// generatedEpochs are enough for the made-up sets: their labels follow rules
+// that the models learn quickly.
+const generatedEpochs = 4
+
+// Open makes the task of a workload of package models, on the data in j.Data or
+// on generated ones.
+func Open(j spec.TrainingJob) (*Task, error) {
+	w, err := models.Lookup(j.Workload)
+	if err != nil {
+		return nil, failure.E("train", j.Workload, failure.InvalidArgument, err, "")
+	}
+	var set *data.Set
+	o := models.Options{Seed: j.Seed}
+	if j.Data != "" {
+		set, err = w.Open(j.Data, o)
+	} else {
+		set, err = w.Generate(o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := w.Program(set)
+	if err != nil {
+		return nil, err
+	}
+	t := &Task{Name: w.Name, Params: p.Params, Aux: p.Aux, AuxMomentum: p.AuxMomentum, Optimizer: w.Optimizer,
+		Metric: w.Metric, Batch: w.Batch, Epochs: w.Epochs, Examples: set.Train.Len(), Validation: set.Valid.Len(),
+		Generated: set.Generated, Vocabulary: set.Vocabulary, Classes: set.Classes, Fingerprint: set.Fingerprint()}
+	if set.Generated {
+		t.Epochs = min(t.Epochs, generatedEpochs)
+	}
+	t.New = func(capacity int) (worker.Model, error) { return newProgramModel(p, set, capacity) }
+	return t, nil
+}
+
+// optimizer returns the task's settings as the job overrides them.
+func (t *Task) optimizer(j spec.TrainingJob) (optim.Config, error) {
+	o := t.Optimizer
+	if name := j.Optimizer.Name; name != "" && name != o.Kind {
+		switch name {
+		case optim.SGD, optim.RMSProp, optim.Adam:
+			o = optim.Default(name)
+		case "momentum":
+			o = optim.Default(optim.SGD)
+			o.Momentum = 0.9
+		default:
+			return o, failure.E("train", "optimizer "+name, failure.InvalidArgument, fmt.Errorf("unknown"), "use sgd, momentum, rmsprop or adam")
+		}
+	}
+	for _, set := range []struct {
+		to   *float64
+		from float64
+	}{{&o.LR, j.LR}, {&o.Momentum, j.Optimizer.Momentum}, {&o.Beta1, j.Optimizer.Beta1}, {&o.Beta2, j.Optimizer.Beta2},
+		{&o.Epsilon, j.Optimizer.Epsilon}, {&o.WeightDecay, j.Optimizer.WeightDecay}} {
+		if set.from != 0 {
+			*set.to = set.from
+		}
+	}
+	if err := o.Validate(); err != nil {
+		return o, failure.E("train", "optimizer", failure.InvalidArgument, err, "")
+	}
+	return o, nil
+}
+
+// programModel runs a compiled Program on the examples of a data set.
+type programModel struct {
+	compute.Executable
+	set      *data.Set
+	raw      data.Batch
+	batch    compute.Batch
+	loaded   []int // the examples in batch
+	training bool
+}
+
+func newProgramModel(p *compute.Program, set *data.Set, capacity int) (worker.Model, error) {
+	exe, err := cpu.Compile(p, capacity)
+	if err != nil {
+		return nil, err
+	}
+	return &programModel{Executable: exe, set: set}, nil
+}
+
+// load fills the batch with examples, unless it holds them already.
+func (m *programModel) load(ids []int, training bool) error {
+	if len(ids) > 0 && len(ids) == len(m.loaded) && m.training == training {
+		same := true
+		for i := range ids {
+			same = same && ids[i] == m.loaded[i]
+		}
+		if same {
+			return nil
+		}
+	}
+	split := m.set.Valid
+	if training {
+		split = m.set.Train
+	}
+	m.loaded = m.loaded[:0]
+	if err := split.Fill(ids, &m.raw); err != nil {
+		return err
+	}
+	models.Convert(&m.batch, &m.raw)
+	m.loaded, m.training = append(m.loaded, ids...), training
+	return nil
+}
+
+func (m *programModel) Rows(block int, ids []int, training bool) ([]int32, error) {
+	if err := m.load(ids, training); err != nil {
+		return nil, err
+	}
+	return m.Executable.Rows(block, &m.batch)
+}
+
+func (m *programModel) Train(seed uint64, epoch int, ids []int) (compute.Result, error) {
+	if err := m.load(ids, true); err != nil {
+		return compute.Result{}, err
+	}
+	return m.Executable.Train(&m.batch, compute.Key{Seed: seed, Epoch: epoch, Examples: ids}, compute.Hooks{})
+}
+
+func (m *programModel) Evaluate(ids []int) (compute.Result, error) {
+	if err := m.load(ids, false); err != nil {
+		return compute.Result{}, err
+	}
+	return m.Executable.Evaluate(&m.batch)
+}

@@ -1,0 +1,442 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"optimus/compute"
+	"optimus/data/order"
+	"optimus/elastic"
+)
+
+// Config is what one worker needs. All fields but the durations are required.
+type Config struct {
+	Self       elastic.Member
+	Link       elastic.Link
+	Model      Model
+	Exchanger  Exchanger
+	Plan       order.Plan
+	Mode       elastic.Mode
+	Steps      int64 // of the job
+	Blocks     []Block
+	Aux        int // number of auxiliary arrays
+	Validation int // examples to evaluate on; 0 for none
+	Batch      int // examples that the model takes at once in an evaluation
+	RecordIDs  bool
+
+	// Beat is the time between signs of life (default 1 s). Patience bounds
+	// every wait for servers (default 10 min).
+	Beat, Patience time.Duration
+	// Slow, if set, is called once per step: tests slow a worker down with it.
+	Slow func()
+}
+
+// Block says what the loop must know of a block.
+type Block struct {
+	Rows bool // pulled and pushed by rows
+}
+
+// worker is the state of a running loop.
+type worker struct {
+	Config
+	mu      sync.Mutex
+	member  elastic.WorkerMember
+	running elastic.Directive
+	pulling bool               // the running step still waits for parameters
+	cancel  context.CancelFunc // ends the running step
+	changed chan struct{}      // capacity 1: the member has news
+
+	ids      []int
+	grads    []elastic.Gradient
+	sequence int64
+}
+
+// Run joins the job and works until it is dismissed (nil), its link breaks or
+// ctx ends.
+func Run(ctx context.Context, cfg Config) error {
+	if cfg.Beat <= 0 {
+		cfg.Beat = time.Second
+	}
+	if cfg.Patience <= 0 {
+		cfg.Patience = 10 * time.Minute
+	}
+	w := &worker{Config: cfg, changed: make(chan struct{}, 1)}
+	w.member = elastic.WorkerMember{Self: cfg.Self, Mode: cfg.Mode, Epoch: cfg.Plan.StepsPerEpoch(), Steps: cfg.Steps, Evaluate: cfg.Validation > 0}
+
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var wg sync.WaitGroup
+	wg.Go(func() { stop(w.listen()) })
+	wg.Go(func() { w.beat(ctx) })
+	err := w.loop(ctx)
+	stop(err)
+	cfg.Link.Close()
+	wg.Wait()
+	return err
+}
+
+// listen feeds the member with messages until the link ends.
+func (w *worker) listen() error {
+	for {
+		m, err := w.Link.Recv()
+		if err != nil {
+			return fmt.Errorf("%s: the controller's link ended: %w", w.Self, err)
+		}
+		w.mu.Lock()
+		answers := w.member.Receive(m)
+		if w.stale() {
+			w.cancel()
+		}
+		w.mu.Unlock()
+		for _, a := range answers {
+			w.send(a)
+		}
+		select {
+		case w.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// stale reports whether the running step has lost its sense.
+func (w *worker) stale() bool {
+	if w.cancel == nil {
+		return false
+	}
+	next := w.member.Next()
+	if next == w.running {
+		return false
+	}
+	if next.Task != w.running.Task || next.Step != w.running.Step || next.Push != w.running.Push {
+		return true
+	}
+	return w.pulling // the same step may now pull from others
+}
+
+func (w *worker) send(m elastic.Message) {
+	m.From = w.Self
+	w.Link.Send(m) // a broken link shows in listen
+}
+
+func (w *worker) beat(ctx context.Context) {
+	t := time.NewTicker(w.Beat)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			w.send(elastic.Message{Kind: elastic.Beat})
+		}
+	}
+}
+
+// loop does what the member says.
+func (w *worker) loop(ctx context.Context) error {
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		d, step, end := w.begin(ctx)
+		if d.Task == elastic.Quit {
+			return nil
+		}
+		err := w.do(step, d)
+		end()
+		if err == nil || step.Err() != nil {
+			continue // done, or interrupted: the member knows what is next
+		}
+		if errors.Is(err, elastic.ErrRefresh) && w.await(ctx, d) {
+			continue
+		}
+		w.send(elastic.Message{Kind: elastic.Failed, Reason: err.Error()})
+		return err
+	}
+}
+
+// begin takes up the next directive; end must be called after it.
+func (w *worker) begin(ctx context.Context) (elastic.Directive, context.Context, func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d := w.member.Next()
+	step, cancel := context.WithCancel(ctx)
+	w.running, w.cancel, w.pulling = d, cancel, true
+	if d.Task == elastic.Wait || d.Task == elastic.AskWork {
+		w.cancel = nil
+	}
+	return d, step, func() {
+		w.mu.Lock()
+		w.cancel = nil
+		w.mu.Unlock()
+		cancel()
+	}
+}
+
+// await waits for the member to leave directive d after its servers refused it.
+func (w *worker) await(ctx context.Context, d elastic.Directive) bool {
+	deadline := time.NewTimer(w.Patience)
+	defer deadline.Stop()
+	for {
+		w.mu.Lock()
+		same := w.member.Next() == d
+		w.mu.Unlock()
+		if !same {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return true
+		case <-deadline.C:
+			return false
+		case <-w.changed:
+		}
+	}
+}
+
+func (w *worker) do(ctx context.Context, d elastic.Directive) error {
+	switch d.Task {
+	case elastic.AskWork:
+		w.mu.Lock()
+		w.member.Asked()
+		w.mu.Unlock()
+		w.send(elastic.Message{Kind: elastic.WantChunk, Gen: d.Pull.Number})
+		return nil
+	case elastic.Train:
+		return w.train(ctx, d)
+	case elastic.TrainWork:
+		return w.trainWork(ctx, d)
+	case elastic.Assess:
+		return w.evaluate(ctx, d)
+	case elastic.Idle:
+		return w.idle(ctx, d)
+	}
+	select {
+	case <-ctx.Done():
+	case <-w.changed:
+	}
+	return nil
+}
+
+// train makes one synchronous step: its batch is a pure function of the plan.
+func (w *worker) train(ctx context.Context, d elastic.Directive) error {
+	w.ids = w.Plan.IDs(d.Step, w.ids)
+	rank := d.Push.Rank(w.Self)
+	lo, hi := order.Slice(len(w.ids), rank, len(d.Push.Workers))
+	report, err := w.step(ctx, d, elastic.Stamp{Step: d.Step}, w.Plan.Epoch(d.Step), w.ids[lo:hi])
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.member.Did(d.Step)
+	w.mu.Unlock()
+	w.send(elastic.Message{Kind: elastic.Progress, Gen: d.Push.Number, Step: d.Step, Report: report})
+	return nil
+}
+
+// trainWork trains a leased chunk, a push at a time (asp, ssp).
+func (w *worker) trainWork(ctx context.Context, d elastic.Directive) error {
+	work := *d.Work
+	at := work.UpTo
+	var err error
+	for n := int64(0); at < work.Chunk.Hi && n < work.Most && ctx.Err() == nil; n++ {
+		hi := min(at+work.Batch, work.Chunk.Hi)
+		w.ids = w.Plan.Range(work.Chunk.Epoch, at, hi, w.ids)
+		w.sequence++
+		var report *elastic.Report
+		report, err = w.step(ctx, d, elastic.Stamp{Step: w.sequence, Sequence: w.sequence}, work.Chunk.Epoch, w.ids)
+		if err != nil {
+			break
+		}
+		at = hi
+		work.UpTo = at
+		done := work
+		w.send(elastic.Message{Kind: elastic.Progress, Gen: d.Push.Number, Step: w.sequence, Report: report, Chunk: &done})
+	}
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.member.Worked()
+	w.mu.Unlock()
+	w.send(elastic.Message{Kind: elastic.WantChunk, Gen: d.Push.Number, Chunk: &work})
+	return nil
+}
+
+// idle keeps this worker's clock moving while it has no chunk, or those that
+// have one would wait for it at the staleness bound. It moves as the slowest
+// does, and contributes nothing.
+func (w *worker) idle(ctx context.Context, d elastic.Directive) error {
+	select {
+	case <-ctx.Done():
+	case <-w.changed:
+	case <-time.After(idlePause):
+		w.sequence++
+		_, err := w.step(ctx, d, elastic.Stamp{Step: w.sequence, Sequence: w.sequence}, 0, nil)
+		return err
+	}
+	return nil
+}
+
+// idlePause keeps idle workers from busying the servers.
+const idlePause = 3 * time.Millisecond
+
+// step pulls, computes and pushes one share of a batch.
+func (w *worker) step(ctx context.Context, d elastic.Directive, at elastic.Stamp, epoch int, ids []int) (*elastic.Report, error) {
+	start := time.Now()
+	rows, err := w.rows(ids, true)
+	if err != nil {
+		return nil, err
+	}
+	stale, err := w.pull(ctx, d.Pull, at, rows, false)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	w.pulling = false
+	w.mu.Unlock()
+	pulled := time.Now()
+	if w.Slow != nil {
+		w.Slow()
+	}
+	var r compute.Result
+	if len(ids) > 0 {
+		if r, err = w.Model.Train(w.Plan.Seed, epoch, ids); err != nil {
+			return nil, fmt.Errorf("%s: step %d: %w", w.Self, at.Step, err)
+		}
+	}
+	computed := time.Now()
+	if veto := w.collect(r.Weight); veto != "" && w.Mode != elastic.BSP {
+		// Nobody else waits for this push: it is left out whole, on all servers.
+		w.send(elastic.Message{Kind: elastic.Vetoed, Gen: d.Push.Number, Step: at.Step, Culprit: w.Self.ID, Block: veto})
+		w.clear()
+		r = compute.Result{}
+	}
+	wait, cancel := context.WithTimeout(ctx, w.Patience)
+	defer cancel()
+	if err := w.Exchanger.Push(wait, d.Push, at, w.grads, r.Weight); err != nil {
+		return nil, err
+	}
+	report := &elastic.Report{Loss: r.Loss, Weight: r.Weight, Metric: float64(r.Correct), Staleness: stale,
+		Pull: pulled.Sub(start).Seconds(), Compute: computed.Sub(pulled).Seconds(), Push: time.Since(computed).Seconds()}
+	if w.RecordIDs {
+		report.IDs = append([]int{}, ids...)
+	}
+	return report, nil
+}
+
+func (w *worker) pull(ctx context.Context, g *elastic.Generation, at elastic.Stamp, rows map[int][]int32, aux bool) (int64, error) {
+	wait, cancel := context.WithTimeout(ctx, w.Patience)
+	defer cancel()
+	return w.Exchanger.Pull(wait, g, at, rows, aux, w.Model)
+}
+
+// rows asks the model which rows of the row blocks the examples need.
+func (w *worker) rows(ids []int, training bool) (map[int][]int32, error) {
+	var rows map[int][]int32
+	for b, block := range w.Blocks {
+		if !block.Rows {
+			continue
+		}
+		if rows == nil {
+			rows = map[int][]int32{}
+		}
+		var list []int32
+		if len(ids) > 0 {
+			var err error
+			if list, err = w.Model.Rows(b, ids, training); err != nil {
+				return nil, fmt.Errorf("%s: rows of block %d: %w", w.Self, b, err)
+			}
+		}
+		rows[b] = list
+	}
+	return rows, nil
+}
+
+// collect gathers the gradients of all blocks and the statistics of all
+// auxiliary arrays; it returns the place of the first non-finite value, if any.
+func (w *worker) collect(weight int64) (veto string) {
+	w.clear()
+	if weight == 0 {
+		return ""
+	}
+	for b := range w.Blocks {
+		g := w.Model.Grad(b)
+		if w.Blocks[b].Rows {
+			w.grads[b].Rows, w.grads[b].Values = g.Rows, g.Values
+		} else {
+			w.grads[b].Values = g.Dense
+		}
+	}
+	for i := range w.Aux {
+		w.grads[len(w.Blocks)+i].Values = w.Model.AuxSum(i)
+	}
+	if w.Mode == elastic.BSP {
+		return "" // the servers look, and name the worker
+	}
+	for _, g := range w.grads {
+		if !finite(g.Values) {
+			return fmt.Sprint(g.Block)
+		}
+	}
+	return ""
+}
+
+// clear makes the contribution empty: every piece still hears of it.
+func (w *worker) clear() {
+	if w.grads == nil {
+		w.grads = make([]elastic.Gradient, len(w.Blocks)+w.Aux)
+	}
+	for i := range w.grads {
+		w.grads[i] = elastic.Gradient{Block: i}
+		if i < len(w.Blocks) && w.Blocks[i].Rows {
+			w.grads[i].Rows = []int32{}
+		}
+	}
+}
+
+func finite(x []float32) bool {
+	for _, v := range x {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// evaluate computes this worker's share of the evaluation of one version.
+func (w *worker) evaluate(ctx context.Context, d elastic.Directive) error {
+	lo, hi := order.Slice(w.Validation, d.Pull.Rank(w.Self), len(d.Pull.Workers))
+	var sum compute.Result
+	at := elastic.Stamp{Step: d.Step + 1}
+	if w.Mode != elastic.BSP {
+		at.Step = w.sequence + 1
+	}
+	for first := true; lo < hi; first = false {
+		ids := w.ids[:0]
+		for ; lo < hi && len(ids) < w.Batch; lo++ {
+			ids = append(ids, lo)
+		}
+		w.ids = ids
+		rows, err := w.rows(ids, false)
+		if err != nil {
+			return err
+		}
+		if _, err := w.pull(ctx, d.Pull, at, rows, first); err != nil {
+			return err
+		}
+		r, err := w.Model.Evaluate(ids)
+		if err != nil {
+			return fmt.Errorf("%s: evaluation of version %d: %w", w.Self, d.Step, err)
+		}
+		sum.Add(r)
+	}
+	w.mu.Lock()
+	w.member.Assessed()
+	w.mu.Unlock()
+	w.send(elastic.Message{Kind: elastic.Evaluated, Gen: d.Pull.Number, Step: d.Step,
+		Report: &elastic.Report{Loss: sum.Loss, Weight: sum.Weight, Metric: float64(sum.Correct)}})
+	return nil
+}
