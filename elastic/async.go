@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"optimus/data/order"
@@ -17,164 +18,184 @@ type Work struct {
 
 // async is what the controller keeps for a job without common steps.
 type async struct {
-	ledger       *order.Ledger
-	epoch        int // the one that is being trained
-	held         map[Member]*Work
-	waiting      []Member // workers that asked and got nothing yet
-	parked       *parked  // first chunk of the next epoch, held back for the evaluation
-	evaluating   bool
-	finishing    bool // the evaluation under way is the last
-	over         bool
-	nextSnapshot int64
+	ledger     *order.Ledger
+	held       map[Member]*held
+	waiting    []Member // workers that asked and got nothing yet
+	evaluated  int      // epochs whose evaluation is complete
+	evaluating bool
+	over       bool
 }
 
-type parked struct {
-	member Member
-	work   *Work
+// held is a chunk that was given under generation gen.
+type held struct {
+	Work
+	gen int
 }
 
 // startAsync begins a ledger, or goes on with a checkpoint's: what was leased
 // then was not reported, and is leased anew.
-func (c *Controller) startAsync(from *order.Ledger) {
+func (c *Controller) startAsync() error {
 	if c.cfg.Mode == BSP {
-		return
+		return nil
 	}
-	c.async = async{held: map[Member]*Work{}, ledger: from}
-	if from == nil {
-		var err error
-		if c.async.ledger, err = order.NewLedger(c.cfg.Plan, c.cfg.Chunk, c.cfg.Epochs); err != nil {
-			c.fail(err.Error())
-			return
-		}
+	var ledger *order.Ledger
+	var err error
+	if c.newest != nil && c.newest.Ledger != nil {
+		ledger, err = cloneLedger(c.newest.Ledger)
+	} else if c.newest != nil {
+		err = fmt.Errorf("the checkpoint in %s does not say which examples are done", c.newest.Dir)
+	} else {
+		ledger, err = order.NewLedger(c.cfg.Plan, c.cfg.Chunk, c.cfg.Epochs)
 	}
-	c.async.epoch = c.async.ledger.Epoch()
-	c.async.nextSnapshot = c.cfg.CheckpointEvery
+	if err != nil {
+		return err
+	}
+	c.async = async{ledger: ledger, held: map[Member]*held{}}
+	c.async.evaluated = c.epochsDone()
+	return nil
+}
+
+// restoreAsync goes back to the newest checkpoint's ledger.
+func (c *Controller) restoreAsync() {
+	if c.gen == nil {
+		return // the first start: startAsync did it
+	}
+	if err := c.startAsync(); err != nil {
+		c.fail(err.Error())
+	}
+}
+
+func cloneLedger(from *order.Ledger) (*order.Ledger, error) {
+	b, err := json.Marshal(from)
+	if err != nil {
+		return nil, err
+	}
+	l := new(order.Ledger)
+	return l, l.UnmarshalJSON(b)
 }
 
 // ledgerNow returns a copy in which nothing is leased: the state that a
 // checkpoint of this moment can go on from.
-func (c *Controller) ledgerNow() *order.Ledger {
-	b, err := json.Marshal(c.async.ledger)
+func (c *Controller) ledgerNow() (*order.Ledger, error) {
+	l, err := cloneLedger(c.async.ledger)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	l := new(order.Ledger)
-	if err := l.UnmarshalJSON(b); err != nil {
-		return nil
-	}
-	for m := range c.async.held {
+	for _, m := range c.holders() {
 		l.Release(m.String())
 	}
-	if c.async.parked != nil {
-		l.Release(c.async.parked.member.String())
-	}
-	return l
+	return l, nil
 }
 
-// wantChunk books what a worker has done of its chunk and gives it another.
-func (c *Controller) wantChunk(p *peer, m Message) {
+// holders returns the workers that hold a chunk, in a fixed order.
+func (c *Controller) holders() (list []Member) {
+	for m := range c.async.held {
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(a, b Member) int { return a.ID - b.ID })
+	return list
+}
+
+// epochsDone counts the epochs of which every position is done.
+func (c *Controller) epochsDone() int {
+	done, _ := c.async.ledger.Progress()
+	return int(done / int64(c.cfg.Plan.Examples))
+}
+
+// workDone reports whether nothing is left to be given out.
+func (c *Controller) workDone() bool {
+	done, total := c.async.ledger.Progress()
+	return done >= total || c.step >= c.cfg.Steps
+}
+
+// wantChunk books what a worker has done of its chunk and gives it another. A
+// worker that was halted asks without naming its chunk: the rest of what it had
+// goes back. It may ask twice, before and after a commit.
+func (c *Controller) wantChunk(m Message) {
 	a := &c.async
-	if c.cfg.Mode == BSP || a.ledger == nil {
+	if a.ledger == nil || c.gen == nil || c.gen.Rank(m.From) < 0 {
 		return
 	}
-	if w := a.held[m.From]; w != nil && m.Chunk != nil {
-		c.book(m.From, w, m.Chunk.UpTo)
-		if m.Chunk.UpTo < w.Chunk.Hi {
-			a.ledger.Return(m.From.String())
+	if h := a.held[m.From]; h != nil {
+		fits := m.Chunk != nil && m.Chunk.Chunk == h.Chunk
+		if !fits && h.gen == c.gen.Number {
+			return // a chunk is on its way
 		}
+		if fits {
+			c.book(m.From, h, m.Chunk.UpTo)
+		}
+		a.ledger.Return(m.From.String())
 		delete(a.held, m.From)
 	}
 	if !slices.Contains(a.waiting, m.From) {
 		a.waiting = append(a.waiting, m.From)
 	}
 	c.serveWork()
+	c.settle()
 }
 
 // book records progress inside a chunk.
-func (c *Controller) book(m Member, w *Work, upTo int) {
-	if upTo <= w.Chunk.Lo {
+func (c *Controller) book(m Member, h *held, upTo int) {
+	if upTo <= h.UpTo {
 		return
 	}
-	// The ledger knows the chunk as it was leased; a report beyond it is the
-	// worker's fault and ends up as work done again.
-	if err := c.async.ledger.Done(m.String(), w.Chunk, upTo); err != nil {
-		c.event(Event{Kind: StateChanged, State: c.state, Reason: err.Error()})
+	if err := c.async.ledger.Done(m.String(), h.Chunk, upTo); err != nil {
+		c.fail(err.Error()) // the worker and this ledger disagree about its chunk
+		return
 	}
+	h.UpTo = upTo
 }
 
 // outstanding counts the pushes that the chunks in workers' hands still allow.
 func (c *Controller) outstanding() (n int64) {
-	for _, w := range c.async.held {
-		n += min(w.Most, int64((w.Chunk.Hi-w.UpTo+w.Batch-1)/w.Batch))
+	for _, h := range c.async.held {
+		n += min(h.Most, int64((h.Chunk.Hi-h.UpTo+h.Batch-1)/h.Batch))
 	}
 	return n
 }
 
-// serveWork gives chunks to those who wait, as far as there are any.
+// serveWork gives chunks to those who wait, as far as there are any, or has the
+// workers evaluate once an epoch, or the job, is done.
 func (c *Controller) serveWork() {
 	a := &c.async
-	if c.gen == nil || c.state == Finishing || c.state.Final() || a.evaluating || c.next != nil && c.next.halt {
+	if c.gen == nil || c.state == Finishing || c.state.Final() || a.evaluating || a.over || c.next != nil && c.next.halt {
+		return
+	}
+	if c.epochsDone() > a.evaluated || c.workDone() {
+		if len(a.held) == 0 {
+			c.evaluateAsync()
+		}
 		return
 	}
 	var rest []Member
-	for i, m := range a.waiting {
-		if a.evaluating {
-			rest = append(rest, a.waiting[i:]...)
-			break
-		}
-		if !c.alive(m) {
-			continue
-		}
-		if c.gen.Rank(m) < 0 || c.unwanted[m] || !c.serve(m) {
+	for _, m := range a.waiting {
+		if !c.stays(m) || c.gen.Rank(m) < 0 || !c.serve(m) {
 			rest = append(rest, m)
 		}
 	}
 	a.waiting = rest
-	c.endOfEpoch()
 }
 
 // serve gives m a chunk and reports whether it got one.
 func (c *Controller) serve(m Member) bool {
-	a := &c.async
-	if a.parked != nil {
-		return false
-	}
 	allowed := c.cfg.Steps - c.step - c.outstanding()
 	if allowed <= 0 {
 		return false
 	}
-	chunk, wait, done := a.ledger.Lease(m.String())
+	chunk, wait, done := c.async.ledger.Lease(m.String())
 	if wait || done {
 		return false
 	}
 	batch := max(1, (c.cfg.Plan.Batch+len(c.gen.Workers)-1)/len(c.gen.Workers))
-	w := &Work{Chunk: chunk, Batch: batch, Most: allowed, UpTo: chunk.Lo}
-	if chunk.Epoch > a.epoch {
-		a.parked = &parked{m, w}
-		return false
-	}
-	c.give(m, w)
+	h := &held{Work{Chunk: chunk, Batch: batch, Most: allowed, UpTo: chunk.Lo}, c.gen.Number}
+	c.async.held[m] = h
+	given := h.Work // the controller's copy moves on
+	c.send(Message{Kind: GiveWork, To: m, Gen: c.gen.Number, Chunk: &given})
 	return true
 }
 
-func (c *Controller) give(m Member, w *Work) {
-	c.async.held[m] = w
-	given := *w // the controller's copy moves on
-	c.send(Message{Kind: GiveWork, To: m, Gen: c.gen.Number, Chunk: &given})
-}
-
-// endOfEpoch has the workers evaluate once an epoch, or the job, is done.
-func (c *Controller) endOfEpoch() {
-	a := &c.async
-	if a.evaluating || a.over || len(a.held) > 0 || c.next != nil {
-		return
-	}
-	done, total := a.ledger.Progress()
-	a.finishing = done >= total || c.step >= c.cfg.Steps
-	if a.parked == nil && !a.finishing {
-		return
-	}
-	a.evaluating = true
+func (c *Controller) evaluateAsync() {
+	c.async.evaluating = true
 	if !c.cfg.Evaluate {
 		c.asyncEvaluated()
 		return
@@ -187,46 +208,37 @@ func (c *Controller) endOfEpoch() {
 // asyncEvaluated goes on after an epoch's evaluation.
 func (c *Controller) asyncEvaluated() {
 	a := &c.async
-	if c.cfg.Mode == BSP || !a.evaluating {
+	if !a.evaluating {
 		return
 	}
 	a.evaluating = false
-	if a.finishing {
-		a.over = true
-		c.settle()
-		return
+	a.evaluated = c.epochsDone()
+	if a.over = c.workDone(); !a.over {
+		c.serveWork()
 	}
-	p := a.parked
-	a.parked, a.epoch = nil, p.work.Chunk.Epoch
-	if c.alive(p.member) && c.gen.Rank(p.member) >= 0 {
-		a.waiting = slices.DeleteFunc(a.waiting, func(m Member) bool { return m == p.member })
-		c.give(p.member, p.work)
-	} else {
-		a.ledger.Release(p.member.String())
-	}
-	c.serveWork()
 }
 
 // asyncProgress counts one applied push.
 func (c *Controller) asyncProgress(p *peer, m Message) {
-	if m.Report == nil {
+	g := c.generation(m.Gen)
+	if m.Report == nil || g == nil {
 		return
 	}
 	c.step++
 	p.done, p.doneGen = m.Step, m.Gen
-	c.restarts, c.skips = 0, 0
-	if w := c.async.held[m.From]; w != nil && m.Chunk != nil {
-		w.Most = max(0, w.Most-1)
-		w.UpTo = max(w.UpTo, m.Chunk.UpTo)
-		c.book(m.From, w, m.Chunk.UpTo)
+	c.restarts = 0
+	if m.Report.Weight > 0 {
+		c.skips = 0
 	}
-	if g := c.generation(m.Gen); g != nil {
-		c.event(Event{Kind: StepDone, Gen: m.Gen, Step: c.step, Reports: []Report{*m.Report}, Workers: []int{m.From.ID}, Servers: len(g.Servers)})
+	c.event(Event{Kind: StepDone, Gen: m.Gen, Step: c.step, Reports: []Report{*m.Report}, Workers: []int{m.From.ID}, Servers: len(g.Servers)})
+	if h := c.async.held[m.From]; h != nil && m.Chunk != nil && m.Chunk.Chunk == h.Chunk {
+		h.Most = max(0, h.Most-1)
+		c.book(m.From, h, m.Chunk.UpTo)
 	}
 	c.schedulePeriodic()
 }
 
-// releaseWork returns a lost worker's chunk.
+// releaseWork returns a lost or dismissed worker's chunk.
 func (c *Controller) releaseWork(m Member) {
 	a := &c.async
 	if a.ledger == nil || m.Role != Worker {
@@ -234,19 +246,16 @@ func (c *Controller) releaseWork(m Member) {
 	}
 	delete(a.held, m)
 	a.ledger.Release(m.String())
-	if a.parked != nil && a.parked.member == m {
-		a.parked = nil
-	}
 	a.waiting = slices.DeleteFunc(a.waiting, func(x Member) bool { return x == m })
 }
 
-// resumeAsync goes on after a commit. After a restore the ledger is the
-// checkpoint's; an evaluation that was cut off is asked for again.
+// resumeAsync goes on after a commit: all workers ask again, and an evaluation
+// that was cut off is asked for again.
 func (c *Controller) resumeAsync() {
-	a := &c.async
-	if c.cfg.Mode == BSP || a.ledger == nil {
+	if c.cfg.Mode == BSP {
 		return
 	}
-	a.evaluating = false
+	c.async.evaluating = false
+	c.async.waiting = nil
 	c.serveWork()
 }

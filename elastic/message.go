@@ -140,6 +140,9 @@ type Message struct {
 
 	// Commit: version Step still waits for its evaluation.
 	Evaluate bool `json:"evaluate,omitempty"`
+	// Commit: an old server is gone, so nobody need finish the boundary's step
+	// there; what was pushed to it has been moved.
+	Cut bool `json:"cut,omitempty"`
 
 	// Moved, Extracted, Received
 	Peer     int    `json:"peer,omitempty"`

@@ -12,8 +12,10 @@ type leases struct {
 	}
 }
 
-func (l *leases) restart(boundary int64, now int) {
-	l.start, l.granted = boundary, boundary
+// restart begins a generation: its commit allows the workers until, the step
+// that a smooth transition has them begin before the commit.
+func (l *leases) restart(boundary, until int64, now int) {
+	l.start, l.granted = boundary, until
 	l.mark.tick, l.mark.step = now, boundary
 }
 
@@ -37,7 +39,7 @@ func (c *Controller) tickLease() {
 
 // grant lets the workers run further ahead, unless a boundary is fixed.
 func (c *Controller) grant() {
-	if c.cfg.Mode != BSP || c.gen == nil || c.next != nil && (c.next.phase == phaseSwitch || c.next.forced()) {
+	if c.cfg.Mode != BSP || c.gen == nil || c.state.Final() || c.next != nil && (c.next.phase == phaseSwitch || c.next.forced()) {
 		return
 	}
 	c.schedulePeriodic()
@@ -72,6 +74,20 @@ func (c *Controller) generation(number int) *Generation {
 		return c.next.gen
 	}
 	return nil
+}
+
+// belongs reports whether generation gen makes version step in the surviving
+// history. A boundary's version belongs to both sides.
+func (c *Controller) belongs(gen int, step int64) bool {
+	switch {
+	case c.gen != nil && gen == c.gen.Number:
+		return step >= c.lease.start
+	case c.prev != nil && gen == c.prev.Number:
+		return step <= c.lease.start
+	case c.next != nil && gen == c.next.gen.Number:
+		return c.next.phase == phaseSwitch && step > c.next.boundary
+	}
+	return false
 }
 
 // collect files a worker's report; another generation's reports of the same
@@ -114,7 +130,7 @@ func (c *Controller) progress(p *peer, m Message) {
 		c.asyncProgress(p, m)
 		return
 	}
-	if c.generation(m.Gen) == nil || m.Step <= c.step || c.next != nil && c.next.halt {
+	if m.Step <= c.step || !c.belongs(m.Gen, m.Step) {
 		return
 	}
 	p.done, p.doneGen = m.Step, m.Gen
@@ -130,18 +146,33 @@ func (c *Controller) progress(p *peer, m Message) {
 
 // completeSteps moves the job forward over the steps that are wholly reported.
 func (c *Controller) completeSteps() {
-	for {
-		s := c.shares[c.step+1]
-		reports, workers, ok := c.whole(s)
-		if !ok {
+	for c.next == nil || c.next.skip != c.step+1 {
+		if _, _, ok := c.whole(c.shares[c.step+1]); !ok {
 			return
 		}
-		delete(c.shares, c.step+1)
-		c.step++
-		c.restarts, c.skips = 0, 0
-		servers := len(c.generation(s.gen).Servers)
-		c.event(Event{Kind: StepDone, Gen: s.gen, Step: c.step, Reports: reports, Workers: workers, Servers: servers})
+		c.closeStep()
 	}
+}
+
+// closeStep says that the next step is done, with the reports that came. After
+// the loss of a worker its last report can be missing although its push arrived.
+func (c *Controller) closeStep() {
+	c.step++
+	g, s := c.gen, c.shares[c.step]
+	delete(c.shares, c.step)
+	if s != nil && c.generation(s.gen) != nil {
+		g = c.generation(s.gen)
+	}
+	e := Event{Kind: StepDone, Gen: g.Number, Step: c.step, Servers: len(g.Servers)}
+	for _, a := range g.Workers {
+		if r, ok := s.get(a.Member); ok {
+			e.Reports, e.Workers = append(e.Reports, r), append(e.Workers, a.ID)
+		} else {
+			e.Missing++
+		}
+	}
+	c.restarts = 0
+	c.event(e)
 }
 
 // forget takes the job back to step: what was reported beyond is void.
@@ -158,6 +189,9 @@ func (c *Controller) forget(step int64) {
 		}
 	}
 	c.evalled = min(c.evalled, step)
+	if n := c.cfg.CheckpointEvery; n > 0 {
+		c.periodic = min(c.periodic, step-step%n)
+	}
 	for _, p := range c.peers {
 		p.done = min(p.done, step)
 	}
@@ -178,10 +212,16 @@ func EvaluatesAfter(stepsPerEpoch, steps, step int64) bool {
 }
 
 func (c *Controller) evaluated(m Message) {
+	if c.cfg.Mode == BSP && (m.Step <= c.evalled || !c.belongs(m.Gen, m.Step)) {
+		return
+	}
+	if c.cfg.Mode != BSP && (!c.async.evaluating || m.Gen != c.gen.Number) {
+		return
+	}
 	c.collect(c.evals, m)
 	s := c.evals[m.Step]
 	reports, workers, ok := c.whole(s)
-	if !ok || m.Step <= c.evalled && c.cfg.Mode == BSP {
+	if !ok {
 		return
 	}
 	delete(c.evals, m.Step)

@@ -27,16 +27,17 @@ type EventKind string
 
 // What the shell is told, for telemetry, status and answers to commands.
 const (
-	StepDone      EventKind = "step"       // all shares of Step are in Reports
-	EvaluationRan EventKind = "evaluation" // all shares of the evaluation of version Step
-	PhaseBegan    EventKind = "phase"      // transition Gen entered Phase
-	Committed     EventKind = "committed"  // generation Gen rules from Step on
-	Aborted       EventKind = "aborted"    // transition Gen will not come: Reason
-	MemberLost    EventKind = "lost"       // Member is gone: Reason
-	StepSkipped   EventKind = "skipped"    // Step was vetoed: Reason
-	SnapshotWhole EventKind = "snapshot"   // all shards of Snapshot are on disk
-	Answered      EventKind = "answered"   // command ID is done, Reason says what went wrong
-	StateChanged  EventKind = "state"      // State, Reason
+	StepDone      EventKind = "step"        // all shares of Step are in Reports
+	EvaluationRan EventKind = "evaluation"  // all shares of the evaluation of version Step
+	PhaseBegan    EventKind = "phase"       // transition Gen entered Phase
+	Committed     EventKind = "committed"   // generation Gen rules from Step on
+	Aborted       EventKind = "aborted"     // transition Gen will not come: Reason
+	MemberLost    EventKind = "lost"        // Member is gone: Reason
+	StepSkipped   EventKind = "skipped"     // Step was vetoed: Reason; takes back its StepDone, if that came first
+	SnapshotWhole EventKind = "snapshot"    // all shards of Snapshot are on disk
+	SnapshotLost  EventKind = "no-snapshot" // the checkpoint at Step was not written: Reason
+	Answered      EventKind = "answered"    // command ID is done, Reason says what went wrong
+	StateChanged  EventKind = "state"       // State, Reason
 )
 
 // Event is one thing that happened. Which fields count depends on Kind.
@@ -53,6 +54,7 @@ type Event struct {
 	Reports  []Report // in rank order
 	Workers  []int    // their ids
 	Servers  int
+	Missing  int // workers lost with their report of a step that was made (StepDone)
 	Transfer *Transfer
 	Snapshot *SnapshotTaken
 }
@@ -83,7 +85,7 @@ type SnapshotTaken struct {
 
 // Entry is one line of the journal.
 type Entry struct {
-	Kind        string      `json:"kind"` // command, prepare, boundary, commit, abort, lost, skip, checkpoint, state
+	Kind        string      `json:"kind"` // command, prepare, boundary, commit, abort, lost, skip, snapshot, checkpoint, state
 	Gen         int         `json:"gen,omitempty"`
 	Step        int64       `json:"step,omitempty"`
 	Incarnation uint64      `json:"incarnation,omitempty"` // highest used so far

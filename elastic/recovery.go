@@ -1,6 +1,9 @@
 package elastic
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // recovery says why the members are halted and what comes after.
 type recovery struct {
@@ -17,13 +20,11 @@ type recovery struct {
 //	old owner otherwise                last checkpoint
 //	worker                             its step is redone without it, then a replacement joins
 func (c *Controller) lost(m Member, cause string) {
-	delete(c.peers, m)
-	delete(c.unwanted, m)
+	c.forgetMember(m)
 	c.out.Kill = append(c.out.Kill, Kill{m, cause})
 	c.journal(Entry{Kind: "lost", Member: &m, Reason: cause})
 	c.event(Event{Kind: MemberLost, Member: m, Reason: cause})
 	c.dropSnapshotsOf(m)
-	c.releaseWork(m)
 	for i, l := range c.leavers {
 		if l.member == m {
 			c.leavers = append(c.leavers[:i:i], c.leavers[i+1:]...)
@@ -33,26 +34,42 @@ func (c *Controller) lost(m Member, cause string) {
 	old := c.gen != nil && c.gen.Has(m)
 	t := c.next
 	if !old && (t == nil || !t.gen.Has(m)) {
+		c.rearm()
 		c.settle()
 		return
 	}
 	reason := fmt.Sprintf("%s was lost (%s)", m, cause)
-	if c.restarts++; c.restarts > c.cfg.RestartLimit {
-		c.fail(fmt.Sprintf("%s; %d losses without one step in between", reason, c.restarts))
-		return
-	}
 	switch {
-	case t == nil || t.forced() || t.phase == phaseSwitch && !c.superfluous(m):
-		c.recover(recovery{reason: reason})
+	case t == nil, t.source != FromPeers, t.phase == phaseHalt, t.phase == phaseSwitch && !c.superfluous(m):
+		c.setback(recovery{reason: reason})
 	case t.phase == phaseSwitch:
 		delete(t.waiting, m)
 		c.tryCommit()
 	case old:
-		c.recover(recovery{reason: reason})
+		c.setback(recovery{reason: reason})
 	default: // a newcomer, before the switch: nothing has changed yet
+		if c.exhausted(reason) {
+			return
+		}
 		c.abort(reason, false)
-		c.setState(Running, "")
+		c.resumed()
 		c.settle()
+	}
+}
+
+// exhausted counts a setback and reports whether the job has ended over it.
+func (c *Controller) exhausted(reason string) bool {
+	if c.restarts++; c.restarts > c.cfg.RestartLimit {
+		c.fail(fmt.Sprintf("%s; %d setbacks without one step in between", reason, c.restarts))
+		return true
+	}
+	return false
+}
+
+// setback recovers, unless that has been tried too often.
+func (c *Controller) setback(r recovery) {
+	if !c.exhausted(r.reason) {
+		c.recover(r)
 	}
 }
 
@@ -65,6 +82,9 @@ func (c *Controller) superfluous(m Member) bool {
 		return false
 	}
 	if m.Role == Worker {
+		if c.cfg.Mode != BSP {
+			return true // drained
+		}
 		s := c.shares[t.boundary]
 		_, reported := s.get(m)
 		return (c.step >= t.boundary || reported) && !c.evaluationDue(t.boundary)
@@ -84,39 +104,60 @@ func (c *Controller) superfluous(m Member) bool {
 // recover halts everybody and goes on from the newest version that all servers
 // hold, or from the last checkpoint if one of them is gone.
 func (c *Controller) recover(r recovery) {
+	if t := c.next; t != nil { // what the transition given up was to do is still to be done
+		r.skip = max(r.skip, t.skip)
+		r.pause = r.pause || t.paused && c.target.workers < c.cfg.MinWorkers
+	}
 	c.abort(r.reason, r.retry)
 	if c.gen == nil {
 		c.restart(r)
 		return
 	}
 	t := &transition{source: FromSelf, halt: true, skip: r.skip, reason: r.reason}
-	for _, a := range c.gen.Servers {
-		if c.alive(a.Member) {
-			continue
-		}
+	if c.serverGone() {
 		if c.newest == nil {
 			c.fail(r.reason + "; its pieces had no other copy and no checkpoint was taken yet: train with --checkpoint-every N")
 			return
 		}
 		t.source, t.boundary, t.checkpoint, t.skip = FromCheckpoint, c.newest.Step, c.newest.Dir, 0
+		t.ledger = c.newest.Ledger
+		c.reopen()
 	}
-	workers := 0
-	for _, a := range c.gen.Workers {
-		if c.stays(a.Member) {
-			workers++
-		}
+	if c.state != Finishing {
+		c.setState(Recovering, r.reason)
 	}
-	c.setState(Recovering, r.reason)
-	if workers < c.cfg.MinWorkers {
-		if r.pause {
-			t.paused = true
+	workers := c.staying()
+	if workers < c.cfg.MinWorkers && r.pause {
+		t.paused = true
+		if c.state != Finishing {
 			c.setState(Paused, fmt.Sprintf("%s: %d workers, fewer than the minimum of %d; add some with `optimus rescale JOB --workers N`", r.reason, workers, c.cfg.MinWorkers))
-		} else {
-			workers = max(c.cfg.MinWorkers, c.target.workers)
 		}
+	} else if workers < c.cfg.MinWorkers {
+		workers = max(c.cfg.MinWorkers, c.target.workers)
 	}
 	if err := c.begin(t, len(c.gen.Servers), workers); err != nil {
 		c.fail(err.Error())
+		return
+	}
+	c.advance() // a paused job may have a command waiting
+}
+
+// staying counts the workers that can go on.
+func (c *Controller) staying() (n int) {
+	for _, a := range c.gen.Workers {
+		if c.stays(a.Member) {
+			n++
+		}
+	}
+	return n
+}
+
+// reopen takes back the end of a job that has to train its last steps again.
+func (c *Controller) reopen() {
+	before := len(c.snaps)
+	c.snaps = slices.DeleteFunc(c.snaps, func(sn *snapshot) bool { return sn.end == Finished })
+	if len(c.snaps) < before && c.state == Finishing {
+		c.state = Recovering // told by the caller
 	}
 }
 
@@ -174,9 +215,13 @@ func (c *Controller) vetoed(m Message) {
 		c.countSkip(reason)
 		return
 	}
-	if c.gen == nil || m.Gen != c.gen.Number || m.Step <= c.step || c.next != nil && c.next.halt {
-		return
+	if c.gen == nil || m.Gen != c.gen.Number || c.next != nil && c.next.halt {
+		return // settled, or found again when the step is redone
 	}
+	if m.Step != c.skipped+1 {
+		c.skips = 0
+	}
+	c.skipped = m.Step
 	if !c.countSkip(reason) {
 		c.recover(recovery{reason: reason, skip: m.Step, retry: true})
 	}
@@ -199,20 +244,24 @@ func (c *Controller) countSkip(reason string) bool {
 // leaving lets a worker go that its owner has asked to leave. The job goes on
 // with one worker less; below its minimum it pauses.
 func (c *Controller) leaving(m Message) {
-	if c.unwanted[m.From] || c.gen == nil || c.gen.Rank(m.From) < 0 {
+	t := c.next
+	member := c.gen != nil && c.gen.Rank(m.From) >= 0
+	if c.unwanted[m.From] || !member && (t == nil || t.gen.Rank(m.From) < 0) {
 		return
 	}
 	c.unwanted[m.From] = true
+	c.journal(Entry{Kind: "command", Servers: c.target.servers, Workers: c.target.workers - 1, Member: &m.From, Reason: "asked to leave"})
+	if t != nil && t.phase != phaseSwitch && !t.forced() {
+		c.abort(fmt.Sprintf("%s leaves", m.From), true)
+	} else if t != nil {
+		t.before.workers--
+	}
 	c.target.workers--
-	c.journal(Entry{Kind: "command", Servers: c.target.servers, Workers: c.target.workers, Member: &m.From, Reason: "asked to leave"})
-	if c.target.workers >= c.cfg.MinWorkers {
-		if c.next != nil && c.next.phase != phaseSwitch && !c.next.forced() {
-			c.abort(fmt.Sprintf("%s leaves", m.From), true)
-		}
-		c.settle()
+	if member && c.target.workers < c.cfg.MinWorkers && c.staying() < c.cfg.MinWorkers {
+		c.recover(recovery{reason: fmt.Sprintf("%s left", m.From), pause: true})
 		return
 	}
-	c.recover(recovery{reason: fmt.Sprintf("%s left", m.From), pause: true})
+	c.settle()
 }
 
 func (c *Controller) fail(reason string) { c.finish(Broken, reason) }
@@ -222,9 +271,13 @@ func (c *Controller) finish(s State, reason string) {
 	if c.state.Final() {
 		return
 	}
+	t := c.next
 	c.next = nil
 	c.journal(Entry{Kind: "state", State: s, Step: c.step, Reason: reason})
 	c.setState(s, reason)
+	if t != nil {
+		c.answer(t.command.id, "the job has ended: "+reason)
+	}
 	for _, cmd := range c.queue {
 		c.answer(cmd.id, "the job has ended: "+reason)
 	}

@@ -81,6 +81,9 @@ func (s *ServerMember) Receive(m Message) []Order {
 		s.halted = true
 		return []Order{{Do: DoFreeze, Step: int64(m.Gen)}}
 	case Snapshot:
+		if s.gen == nil || s.gen.Number != m.Gen {
+			return nil
+		}
 		return []Order{{Do: DoSnapshot, ID: m.ID, Step: m.Step, Gen: s.gen}}
 	case Dismiss:
 		return []Order{{Do: DoQuit, Why: m.Reason}}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"optimus/data/order"
 )
 
 // snapshot is a checkpoint in the making: armed at a step that no server has
@@ -22,10 +24,10 @@ type snapshot struct {
 	shards  []json.RawMessage
 	left    int // shards still to come
 	whole   bool
-	ledger  *SnapshotTaken
+	ledger  *order.Ledger // asp, ssp: which examples are done
 }
 
-// armed reports whether sn has been given to the servers.
+// given reports whether sn has been given to the servers.
 func (sn *snapshot) given() bool { return sn.servers != nil }
 
 // Checkpoint asks for a checkpoint at the next possible step. The answer is an
@@ -56,10 +58,16 @@ func (c *Controller) addSnapshot(sn *snapshot) {
 // arm gives a snapshot to the servers, unless a boundary is already fixed: then
 // the next generation's servers get it.
 func (c *Controller) arm(sn *snapshot) {
-	if c.gen == nil || c.next != nil && (c.next.phase == phaseSwitch || c.next.forced()) {
+	if c.gen == nil || c.state.Final() {
 		return
 	}
-	if !sn.periodic {
+	if t := c.next; t != nil && t.paused && t.source == FromSelf && t.phase == phaseHalt && len(t.waiting) == 0 {
+		if c.cfg.Mode == BSP {
+			sn.at = slices.Min(t.versions)
+		}
+	} else if t != nil && (t.phase == phaseSwitch || t.forced()) {
+		return
+	} else if !sn.periodic {
 		sn.at = max(c.lease.granted, c.step)
 	}
 	sn.gen, sn.servers = c.gen.Number, c.gen.Servers
@@ -67,8 +75,13 @@ func (c *Controller) arm(sn *snapshot) {
 	sn.unarmed = map[Member]bool{}
 	if c.cfg.Mode != BSP {
 		sn.at = c.step
-		sn.ledger = &SnapshotTaken{Ledger: c.ledgerNow()}
+		var err error
+		if sn.ledger, err = c.ledgerNow(); err != nil {
+			c.fail(fmt.Sprintf("snapshot %d: %v", sn.id, err))
+			return
+		}
 	}
+	c.journal(Entry{Kind: "snapshot", Gen: sn.gen, Step: sn.at, Snapshot: sn.id})
 	for _, a := range sn.servers {
 		sn.unarmed[a.Member] = true
 		c.send(Message{Kind: Snapshot, To: a.Member, Gen: c.gen.Number, ID: sn.id, Step: sn.at})
@@ -90,23 +103,22 @@ func (c *Controller) schedulePeriodic() {
 	if n <= 0 || c.state == Finishing {
 		return
 	}
-	for _, sn := range c.snaps {
-		if sn.periodic && sn.at > c.step {
-			return
-		}
-	}
-	at := (max(c.lease.granted, c.step)/n + 1) * n
 	if c.cfg.Mode != BSP {
-		if c.step < c.async.nextSnapshot {
-			return
+		if c.step >= c.periodic+n {
+			c.periodic = c.step - c.step%n
+			c.addSnapshot(&snapshot{periodic: true})
 		}
-		c.async.nextSnapshot = (c.step/n + 1) * n
-		if c.step == 0 {
-			return
-		}
-	} else if at >= c.cfg.Steps {
 		return
 	}
+	if c.periodic > c.step {
+		return // one ahead is enough
+	}
+	now := max(c.lease.granted, c.step) // no server has passed it
+	at := max((now+n-1)/n*n, c.periodic+n)
+	if at >= c.cfg.Steps {
+		return
+	}
+	c.periodic = at
 	c.addSnapshot(&snapshot{at: at, periodic: true})
 }
 
@@ -145,10 +157,7 @@ func (c *Controller) snapshotStep(m Message) {
 		sn.shards[at] = m.Shard
 		if sn.left--; sn.left == 0 {
 			sn.whole = true
-			taken := &SnapshotTaken{ID: sn.id, Step: sn.at, Gen: sn.gen, Shards: sn.shards}
-			if sn.ledger != nil {
-				taken.Ledger = sn.ledger.Ledger
-			}
+			taken := &SnapshotTaken{ID: sn.id, Step: sn.at, Gen: sn.gen, Shards: sn.shards, Ledger: sn.ledger}
 			c.event(Event{Kind: SnapshotWhole, Gen: sn.gen, Step: sn.at, Snapshot: taken})
 		}
 		c.settle()
@@ -168,11 +177,11 @@ func (c *Controller) SnapshotCommitted(id int64, dir, problem string) {
 		c.answer(cmd, problem)
 	}
 	if problem == "" {
-		c.newest = &Newest{Step: sn.at, Dir: dir}
-		if sn.ledger != nil {
-			c.newest.Ledger = sn.ledger.Ledger
-		}
+		c.newest = &Newest{Step: sn.at, Dir: dir, Ledger: sn.ledger}
 		c.journal(Entry{Kind: "checkpoint", Step: sn.at, Snapshot: sn.id, Reason: dir})
+	}
+	if problem != "" {
+		c.event(Event{Kind: SnapshotLost, Gen: sn.gen, Step: sn.at, Reason: problem})
 	}
 	switch {
 	case sn.end == "":
@@ -181,6 +190,9 @@ func (c *Controller) SnapshotCommitted(id int64, dir, problem string) {
 	case problem != "":
 		c.fail("the last checkpoint could not be written: " + problem)
 	default:
+		if sn.end == Finished {
+			c.reason = fmt.Sprintf("step %d is done", c.step)
+		}
 		c.finish(sn.end, c.reason)
 	}
 }
@@ -218,7 +230,9 @@ func (c *Controller) withdraw(which func(*snapshot) bool) {
 			rest = append(rest, sn)
 			continue
 		}
-		if !sn.periodic {
+		if sn.periodic {
+			c.periodic = min(c.periodic, sn.at-c.cfg.CheckpointEvery)
+		} else {
 			c.snapshotID++ // late shards of the old id must not be mistaken for new ones
 			rest = append(rest, &snapshot{id: c.snapshotID, end: sn.end, commands: sn.commands})
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"optimus/data/order"
 )
 
 // Phase is where a transition stands.
@@ -26,8 +28,10 @@ type transition struct {
 	boundary   int64
 	rewind     int64
 	checkpoint string
-	reason     string // why it happens, for people
+	ledger     *order.Ledger // of the checkpoint (asp, ssp)
+	reason     string        // why it happens, for people
 	command    command
+	before     counts // what the job should have had before the command
 
 	halt    bool            // the old members have been told to stop (a loss or veto; asp, ssp: a drain)
 	skip    int64           // this step was vetoed: its batch is left out
@@ -116,7 +120,14 @@ func (c *Controller) arrived(phase Phase, m Message) {
 		delete(t.waiting, m.From)
 		t.stalled = 0
 	}
-	if len(t.waiting) > 0 || t.paused {
+	if len(t.waiting) > 0 {
+		return
+	}
+	if phase == phaseHalt {
+		c.dismissUnwanted()
+	}
+	if t.paused {
+		c.rearm() // what stands still can be saved
 		return
 	}
 	switch phase {
@@ -241,90 +252,14 @@ func (c *Controller) tryCommit() {
 	if t == nil || t.phase != phaseSwitch || len(t.waiting) > 0 {
 		return
 	}
-	if !t.forced() && c.evaluationDue(t.boundary) {
+	if !t.forced() && c.evaluationDue(t.boundary) && !c.serverGone() {
 		return
 	}
 	if t.source == FromPeers && len(t.from) == 0 && (t.sumParams != t.transfer.Params || t.sumState != t.transfer.State) {
-		c.recover(recovery{reason: fmt.Sprintf("digests of the moved pieces differ in generation %d", t.gen.Number)})
+		c.setback(recovery{reason: fmt.Sprintf("digests of the moved pieces differ in generation %d", t.gen.Number)})
 		return
 	}
 	c.enter(phaseCommit)
-}
-
-// commit makes the next generation rule.
-func (c *Controller) commit() {
-	t, old := c.next, c.gen
-	g := t.gen
-	c.prev = old
-	c.journal(Entry{Kind: "commit", Gen: g.Number, Step: t.boundary, Servers: len(g.Servers), Workers: len(g.Workers), Incarnation: c.incarnation})
-	if t.forced() {
-		c.forget(t.boundary)
-	}
-	due := t.forced() && c.evaluationDue(t.boundary)
-	for _, p := range c.involved() {
-		c.send(Message{Kind: Commit, To: p.Member, Gen: g.Number, Step: t.boundary, Evaluate: due})
-	}
-	if t.skip > 0 {
-		c.journal(Entry{Kind: "skip", Step: t.skip, Reason: t.reason})
-		c.event(Event{Kind: StepSkipped, Gen: g.Number, Step: t.skip, Reason: t.reason})
-	}
-	c.gen, c.next = g, nil
-	c.event(Event{Kind: Committed, Gen: g.Number, Step: t.boundary, Transfer: &t.transfer, Reason: t.reason})
-	if old != nil {
-		for _, a := range slices.Concat(old.Servers, old.Workers) {
-			if c.alive(a.Member) && !g.Has(a.Member) {
-				after := t.boundary
-				if a.Role == Server && !t.forced() {
-					after++ // the new workers still pull the boundary's version from it
-				}
-				c.leavers = append(c.leavers, leaver{a.Member, after, g.Number})
-			}
-		}
-	}
-	c.answer(t.command.id, "")
-	if c.state != Finishing {
-		c.setState(Running, "")
-	}
-	c.lease.restart(t.boundary, c.now)
-	c.completeSteps()
-	c.rearm()
-	c.grant()
-	c.resumeAsync()
-	c.settle()
-}
-
-// dismissLeavers sends those away whom nobody needs any more.
-func (c *Controller) dismissLeavers() {
-	rest := c.leavers[:0]
-	for _, l := range c.leavers {
-		if c.writing(l.member) || !c.released(l) {
-			rest = append(rest, l)
-			continue
-		}
-		c.dismiss(l.member, "no longer part of the job")
-	}
-	c.leavers = rest
-}
-
-// released reports whether nobody waits for a leaver any more: a worker has
-// reported its last step, and the new workers have pulled from a server.
-func (c *Controller) released(l leaver) bool {
-	if c.cfg.Mode != BSP || l.after <= 0 {
-		return true
-	}
-	if l.member.Role == Worker {
-		p := c.peers[l.member]
-		return p == nil || p.done >= l.after
-	}
-	if c.gen.Number != l.gen || c.step >= c.cfg.Steps {
-		return true
-	}
-	for _, a := range c.gen.Workers {
-		if p := c.peers[a.Member]; p != nil && (p.doneGen != l.gen || p.done < l.after) {
-			return false
-		}
-	}
-	return true
 }
 
 // abort gives up the transition under way; its generation never rules. A
@@ -346,7 +281,7 @@ func (c *Controller) abort(reason string, retry bool) {
 		c.answer(t.command.id, fmt.Sprintf("given up in phase %s: %s; the job goes on with %d servers and %d workers", t.phase, reason, n[0], n[1]))
 	}
 	if t.command.id != 0 {
-		c.target.servers, c.target.workers = c.counts()[0], c.counts()[1]
+		c.target = t.before
 	}
 	for _, m := range t.members() {
 		if c.gen == nil || !c.gen.Has(m) {
@@ -356,50 +291,17 @@ func (c *Controller) abort(reason string, retry bool) {
 	c.broadcast(Message{Kind: Drop, Gen: t.gen.Number, Reason: reason})
 }
 
-// advance takes up the next command, or repairs the membership, when nothing
-// else is under way.
-func (c *Controller) advance() {
-	if c.state.Final() || c.state == Finishing {
-		return
-	}
-	if t := c.next; t != nil && t.paused && len(c.queue) > 0 {
-		cmd := c.queue[0]
-		c.queue = c.queue[1:]
-		c.target.workers = cmd.workers
-		c.answer(cmd.id, "")
-		c.recover(recovery{reason: "workers were added to the paused job"})
-		return
-	}
-	if c.next != nil || c.gen == nil || len(c.leavers) > 0 {
-		return
-	}
-	var cmd command
-	switch {
-	case len(c.queue) > 0:
-		cmd, c.queue = c.queue[0], c.queue[1:]
-	case c.counts() != [2]int{c.target.servers, c.target.workers}:
-		cmd = command{servers: c.target.servers, workers: c.target.workers}
-	default:
-		return
-	}
-	if c.counts() == [2]int{cmd.servers, cmd.workers} {
-		c.answer(cmd.id, "")
-		return
-	}
-	c.target.servers, c.target.workers = cmd.servers, cmd.workers
-	c.journal(Entry{Kind: "command", Servers: cmd.servers, Workers: cmd.workers})
-	c.setState(Rescaling, fmt.Sprintf("from %d servers, %d workers to %d, %d", c.counts()[0], c.counts()[1], cmd.servers, cmd.workers))
-	t := &transition{source: FromPeers, command: cmd, reason: "rescale"}
-	if err := c.begin(t, cmd.servers, cmd.workers); err != nil {
-		c.answer(cmd.id, err.Error())
-		c.fail(err.Error())
-	}
+// serverGone reports whether a server of the ruling generation is lost.
+func (c *Controller) serverGone() bool {
+	return slices.ContainsFunc(c.gen.Servers, func(a Address) bool { return !c.alive(a.Member) })
 }
 
-// checkDeadline ends a phase that stands still by losing those it waits for.
+// checkDeadline ends a phase that stands still by losing those it waits for. As
+// long as the workers train on their way to the boundary nothing stands still,
+// however long a step takes.
 func (c *Controller) checkDeadline() {
 	t := c.next
-	if t == nil || t.paused {
+	if t == nil || t.paused || t.phase == phaseSwitch && !t.forced() && c.step < t.boundary {
 		return
 	}
 	t.stalled++

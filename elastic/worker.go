@@ -40,6 +40,7 @@ type WorkerMember struct {
 	smooth   bool
 	switched bool  // boundary is known
 	boundary int64 // of next
+	late     *Generation // the one before, as long as its last step is not acknowledged
 	lease    int64
 	done     int64 // last step pushed and acknowledged
 	assess   int64 // version that waits for its evaluation; 0 for none
@@ -73,7 +74,7 @@ func (w *WorkerMember) Receive(m Message) (answers []Message) {
 			}
 		}
 	case Halt:
-		w.halted = true
+		w.halted, w.late = true, nil
 		if w.Mode != BSP {
 			w.work, w.asked = nil, false
 			answers = append(answers, Message{Kind: Halted, Gen: m.Gen})
@@ -100,13 +101,23 @@ func (w *WorkerMember) commit(m Message) {
 		return // leaves: stays in the old generation until dismissed
 	}
 	forced := w.halted || !w.smooth
-	w.gen, w.next, w.switched, w.halted = w.next, nil, false, false
-	w.lease = m.Step
+	was := w.gen
+	w.gen, w.next, w.switched, w.halted, w.late = w.next, nil, false, false, nil
+	// The commit allows one step: a smooth switch has allowed it already, and it
+	// may be under way.
+	w.lease = min(m.Step+1, w.Steps)
 	if forced {
 		w.done, w.assess = m.Step, 0
-		if m.Evaluate {
-			w.assess = m.Step
+	}
+	if w.done < m.Step {
+		if was != nil && was.Rank(w.Self) >= 0 && !m.Cut {
+			w.late = was // the servers have all of the boundary's step: only their answers are on the way
+		} else {
+			w.done = m.Step
 		}
+	}
+	if m.Evaluate {
+		w.assess = m.Step
 	}
 	w.asked = false
 }
@@ -115,6 +126,7 @@ func (w *WorkerMember) commit(m Message) {
 // evaluated next.
 func (w *WorkerMember) Did(step int64) {
 	w.done = step
+	w.late = nil
 	if w.Evaluate && EvaluatesAfter(w.Epoch, w.Steps, step) {
 		w.assess = step
 	}
@@ -124,8 +136,12 @@ func (w *WorkerMember) Did(step int64) {
 func (w *WorkerMember) Assessed() { w.assess = 0 }
 
 // Asked tells that a chunk was asked for; Worked that the one in hand is done.
-func (w *WorkerMember) Asked()  { w.asked = true }
-func (w *WorkerMember) Worked() { w.work, w.asked = nil, true }
+func (w *WorkerMember) Asked() { w.asked = true }
+func (w *WorkerMember) Worked() {
+	if w.work != nil { // else a halt took it back in the meantime
+		w.work, w.asked = nil, true
+	}
+}
 
 // Next returns what to do now.
 func (w *WorkerMember) Next() Directive {
@@ -136,6 +152,9 @@ func (w *WorkerMember) Next() Directive {
 		return Directive{Task: Wait, Why: "halted for a recovery"}
 	case w.gen == nil:
 		return Directive{Task: Wait, Why: "the first generation"}
+	}
+	if w.late != nil {
+		return Directive{Task: Train, Step: w.done + 1, Pull: w.late, Push: w.late}
 	}
 	member := w.gen.Rank(w.Self) >= 0
 	if w.assess > 0 && member {

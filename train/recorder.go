@@ -25,6 +25,7 @@ type recorder struct {
 	members map[elastic.Member]*spec.Member
 	watch   chan struct{} // closed and replaced at each change
 	sha     string
+	stale   int64 // largest staleness seen
 
 	started  time.Time
 	last     time.Time // of the last step
@@ -179,6 +180,8 @@ func (r *recorder) step(e elastic.Event) {
 	rec.Examples, rec.Weight, rec.Loss = r.examples, int64(weight), telemetry.Float(mean)
 	r.write(rec)
 
+	r.staleness(e)
+
 	took := now.Sub(r.last).Seconds()
 	r.last = now
 	r.mu.Lock()
@@ -212,6 +215,19 @@ func (r *recorder) step(e elastic.Event) {
 		}
 	}
 	r.finishPending(e.Step, now)
+}
+
+// staleness records, in ssp, each time that parameters were staler than ever
+// before: Counts ends with the number of steps that they lagged.
+func (r *recorder) staleness(e elastic.Event) {
+	for _, s := range e.Reports {
+		if s.Staleness > r.stale {
+			r.stale = s.Staleness
+			counts := make([]int64, s.Staleness+1)
+			counts[s.Staleness] = 1
+			r.write(telemetry.Staleness{Time: time.Now(), Generation: e.Gen, Step: e.Step, Bound: r.layout.Job.Staleness, Counts: counts})
+		}
+	}
 }
 
 // finishPending adds the pause to rescales whose first step is done.

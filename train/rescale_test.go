@@ -134,3 +134,23 @@ func TestSameCurveWhateverTheCounts(t *testing.T) {
 		}
 	}
 }
+
+// stop ends a job over its socket, as another process would.
+func stop(t *testing.T, root, job string) error {
+	t.Helper()
+	dir, err := rundir.Open(root, job)
+	if err != nil {
+		return err
+	}
+	socket, err := dir.Socket()
+	if err != nil {
+		return err
+	}
+	client, err := rpc.Dial(t.Context(), socket)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, err = client.Stop(t.Context(), &rpc.StopRequest{Checkpoint: true})
+	return err
+}

@@ -33,6 +33,8 @@ type Options struct {
 	Child  []string                // arguments that make this program run RunMember (launch process)
 	Slow   func(worker int) func() // tests: what to call once per step of a worker
 	Tune   tuning                  // tests: shorter times
+
+	reach func(*coordinator) // tests: the running job\'s inside
 }
 
 // tuning holds the times that tests shorten. Zero values are the defaults.
@@ -183,20 +185,26 @@ func (r *run) resume() error {
 }
 
 // FindCheckpoint turns the argument of --resume, a job's name or a folder, into
-// the folder of one checkpoint: the newest complete one.
+// the folder of one checkpoint: the newest complete one. A job goes before a
+// folder of the same name.
 func FindCheckpoint(root, where string) (string, error) {
-	if info, err := os.Stat(where); err == nil && info.IsDir() {
-		if _, err := os.Stat(filepath.Join(where, "manifest.json")); err == nil {
-			return where, nil
+	d, err := rundir.Open(root, where)
+	if err == nil {
+		at := d.Checkpoints()
+		if l, err := readLayout(d.Spec()); err == nil && l.Checkpoints != "" {
+			at = l.Checkpoints
 		}
-		newest, err := checkpoint.Newest(checkpoint.OS{}, where)
+		newest, err := checkpoint.Newest(checkpoint.OS{}, at)
 		return newest.Dir, err
 	}
-	d, err := rundir.Open(root, where)
-	if err != nil {
+	info, serr := os.Stat(where)
+	if serr != nil || !info.IsDir() {
 		return "", err
 	}
-	newest, err := checkpoint.Newest(checkpoint.OS{}, d.Checkpoints())
+	if _, err := os.Stat(filepath.Join(where, "manifest.json")); err == nil {
+		return where, nil
+	}
+	newest, err := checkpoint.Newest(checkpoint.OS{}, where)
 	return newest.Dir, err
 }
 
@@ -294,6 +302,9 @@ func (r *run) run(ctx context.Context) (spec.Result, error) {
 	defer c.starter.close()
 	if err := ctl.Start(l.Job.Servers.Count, l.Job.Workers.Count, r.from); err != nil {
 		return spec.Result{}, failure.E("train", l.Job.Name, failure.InvalidArgument, err, "")
+	}
+	if r.o.reach != nil {
+		r.o.reach(c)
 	}
 	if d := time.Duration(l.Job.MaxTime); d > 0 {
 		var cancel context.CancelFunc

@@ -78,3 +78,33 @@ func TestRunToTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// wide is a model of 100,000 parameters whose gradient costs nothing: what a
+// test of the machinery around it needs.
+type wide struct {
+	worker.Dense
+	sum, g []float32
+}
+
+const width = 100000
+
+func (m *wide) SetParam(_, offset int, v []float32) { copy(m.sum[offset:], v) }
+func (m *wide) Grad(int) compute.Grad               { return compute.Grad{Dense: m.g} }
+func (m *wide) Train(_ uint64, _ int, ids []int) (compute.Result, error) {
+	for i := range m.g {
+		m.g[i] = float32(len(ids)) * (m.sum[i] - 1)
+	}
+	return compute.Result{Loss: float64(m.sum[0]), Weight: int64(len(ids))}, nil
+}
+func (m *wide) Evaluate(ids []int) (compute.Result, error) {
+	return compute.Result{Weight: int64(len(ids))}, nil
+}
+
+func wideTask() *Task {
+	t := many(1000, 20)
+	t.Name, t.Params = "wide", []optim.Param{{Name: "w", Shape: []int{width}}}
+	t.New = func(int) (worker.Model, error) {
+		return &wide{sum: make([]float32, width), g: make([]float32, width)}, nil
+	}
+	return t
+}

@@ -99,20 +99,31 @@ func checkpointRoot(d *rundir.Dir) (string, error) {
 	return cmp.Or(job.Checkpoints, d.Checkpoints()), nil
 }
 
-// savedIn returns the checkpoints of a folder, which may be a checkpoint itself,
-// a job's folder, or hold checkpoints.
+// savedIn returns the checkpoints of a folder, which may be a checkpoint itself
+// (of any name, as it may be a copy), a job's folder, or hold checkpoints.
 func savedIn(dir string) ([]savedInfo, error) {
-	beside, _ := checkpoint.List(checkpoint.OS{}, filepath.Dir(dir)) // a parent that cannot be read has none for us
-	for _, info := range beside {
-		if info.Dir == dir {
-			return []savedInfo{{Info: info}}, nil
-		}
+	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
+		return []savedInfo{{Info: savedAt(dir)}}, nil
 	}
 	d := &rundir.Dir{Name: filepath.Base(dir), Path: dir}
 	if info, err := os.Stat(d.Checkpoints()); err == nil && info.IsDir() {
 		return savedBy(d)
 	}
 	return listSaved("", dir)
+}
+
+// savedAt is checkpoint.List for one folder.
+func savedAt(dir string) checkpoint.Info {
+	info := checkpoint.Info{Dir: dir, Complete: true}
+	r, err := checkpoint.Load(checkpoint.OS{}, dir)
+	if err != nil {
+		info.Err = err
+		return info
+	}
+	info.Manifest = r.Manifest()
+	info.Sequence, info.Step = info.Manifest.Sequence, info.Manifest.Step
+	info.Err = r.Close()
+	return info
 }
 
 func listSaved(job, root string) ([]savedInfo, error) {

@@ -42,7 +42,8 @@ func table() []row {
 		{folder: "models/graph", imports: []string{"models", "nn", "data", "data/order", "compute", "compute/optim"}},
 		{folder: "ps/pieces", imports: []string{"elastic", "paa", "compute/optim"}},
 		{folder: "ps", imports: []string{"ps/pieces", "elastic", "paa", "transport", "compute/optim"}},
-		{folder: "worker", imports: []string{"elastic", "transport", "compute"}},
+		// The batch of a step is a pure function that a worker calls itself.
+		{folder: "worker", imports: []string{"elastic", "data/order", "transport", "compute"}},
 		{folder: "ring", imports: []string{"ps/pieces", "transport"}},
 		{folder: "launch", imports: []string{"spec"}},
 		{folder: "train", imports: []string{"*"}, except: []string{"models/graph", "daemon", "cmd/optimus", "benchmarks"}},
