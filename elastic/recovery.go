@@ -167,6 +167,7 @@ func (c *Controller) restart(r recovery) {
 	if c.start == FromCheckpoint {
 		t.boundary, t.checkpoint = c.newest.Step, c.newest.Dir
 	}
+	c.target.workers = max(c.target.workers, c.cfg.MinWorkers) // one may have left before it began
 	if err := c.begin(t, c.target.servers, c.target.workers); err != nil {
 		c.fail(err.Error())
 	}

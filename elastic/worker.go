@@ -38,8 +38,8 @@ type WorkerMember struct {
 	gen      *Generation // rules
 	next     *Generation // prepared
 	smooth   bool
-	switched bool  // boundary is known
-	boundary int64 // of next
+	switched bool        // boundary is known
+	boundary int64       // of next
 	late     *Generation // the one before, as long as its last step is not acknowledged
 	lease    int64
 	done     int64 // last step pushed and acknowledged

@@ -107,6 +107,9 @@ func (w *world) drain() {
 				w.fatalf("generation %d is prepared out of turn", e.Gen)
 			}
 			w.gens[e.Gen] = e.Generation
+			if len(e.Generation.Workers) < w.cfg.MinWorkers && w.ctl.state != Paused && w.ctl.state != Finishing {
+				w.fatalf("generation %d has %d workers", e.Gen, len(e.Generation.Workers))
+			}
 		case "commit":
 			if e.Gen <= w.ruling {
 				w.fatalf("generation %d follows %d", e.Gen, w.ruling)

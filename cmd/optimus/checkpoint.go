@@ -23,7 +23,7 @@ func checkpointCommand(a *app) *cobra.Command {
 A checkpoint is found by the name of its job or by a folder: that of one
 checkpoint, of several, or of a job.`,
 	}
-	c.AddCommand(checkpointListCommand(a), checkpointVerifyCommand(a))
+	c.AddCommand(checkpointListCommand(a), checkpointVerifyCommand(a), checkpointNowCommand(a))
 	return c
 }
 

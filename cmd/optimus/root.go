@@ -36,10 +36,15 @@ numbers change while a job runs.`,
 	root.PersistentFlags().VarP(&a.format, "output", "o", "output: "+formatList())
 
 	root.AddCommand(
+		trainCommand(a),
+		rescaleCommand(a),
+		statusCommand(a),
+		stopCommand(a),
 		modelsCommand(a),
 		planCommand(a),
 		checkpointCommand(a),
 		doctorCommand(a),
+		memberCommand(a),
 	)
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultHelpCmd()

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"optimus/internal/failure"
+	"optimus/internal/rpc"
+	"optimus/internal/rundir"
+)
+
+// openJob finds the folder of a job.
+func openJob(op, name string) (*rundir.Dir, error) {
+	d, err := rundir.Open("", name)
+	if k := failure.KindOf(err); k == failure.NotFound || k == failure.InvalidArgument {
+		return nil, unknownJob(op, name)
+	}
+	return d, err
+}
+
+// unknownJob says that no job has a name.
+func unknownJob(op, name string) error {
+	var names []string
+	jobs, _ := rundir.List("") // only for the advice
+	for _, d := range jobs {
+		names = append(names, d.Name)
+	}
+	return failure.E(op, "", failure.NotFound, fmt.Errorf("no job is named %q", name), didYouMean(name, names))
+}
+
+// connect returns a client of a running job. The error for one that does not run
+// says how it ended.
+func connect(ctx context.Context, op, name string) (*rpc.Client, error) {
+	d, err := openJob(op, name)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := d.Socket()
+	if err != nil {
+		return nil, err
+	}
+	client, err := rpc.Dial(ctx, socket)
+	if errors.Is(err, rpc.ErrNotRunning) {
+		return nil, notRunning(op, d)
+	}
+	return client, err
+}
+
+// notRunning says of a job that nothing can be asked of it, and why.
+func notRunning(op string, d *rundir.Dir) error {
+	s, err := endedStatus(d)
+	if err != nil {
+		return failure.E(op, "", failure.Unavailable, fmt.Errorf("job %s is not running: %w", d.Name, err), "")
+	}
+	why := cmp.Or(s.Reason, "see `optimus status "+d.Name+"`")
+	return failure.E(op, "", failure.Unavailable, fmt.Errorf("job %s is not running: it %s at step %d", d.Name, ended(s.State), s.Step), why)
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"optimus/elastic/checkpoint"
+	"optimus/internal/failure"
+	"optimus/internal/rundir"
+	"optimus/spec"
+	"optimus/telemetry"
+)
+
+// asked is what a job's folder says about what was asked for. A job that a newer
+// program wrote may say more.
+type asked struct {
+	Job    spec.TrainingJob `json:"job"`
+	Steps  int64            `json:"steps"`
+	Epochs int              `json:"epochs"`
+	Plan   struct {
+		Examples int `json:"examples"`
+		Batch    int `json:"batch"`
+	} `json:"plan"`
+	began time.Time // the last run
+}
+
+// readAsked reads the specification of a job; what is not known is zero.
+func readAsked(name string) asked {
+	var a asked
+	d, err := rundir.Open("", name)
+	if err != nil {
+		return a
+	}
+	if text, err := os.ReadFile(d.Spec()); err == nil {
+		_ = json.Unmarshal(text, &a) // a damaged one leaves gaps in a listing, no more
+	}
+	if info, err := os.Stat(d.Spec()); err == nil {
+		a.began = info.ModTime()
+	}
+	return a
+}
+
+// endedStatus is a job that does not run, as its files tell.
+func endedStatus(d *rundir.Dir) (spec.Status, error) {
+	a := readAsked(d.Name)
+	s := spec.Status{Job: d.Name, Workload: a.Job.Workload, State: spec.Failed, Steps: int(min(a.Steps, 1<<31)), Epochs: a.Epochs,
+		Servers: a.Job.Servers.Count, Workers: a.Job.Workers.Count, Members: []spec.Member{}, Rescales: []spec.RescaleReport{}, Updated: a.began}
+	if a.Job.Mode != spec.BSP && a.Job.Steps == 0 {
+		s.Steps = 0 // bounded by epochs alone
+	}
+	h, err := readHistory(d)
+	if err != nil {
+		return s, err
+	}
+	if h.past.Servers > 0 {
+		s.Servers, s.Workers, s.Generation = h.past.Servers, h.past.Workers, uint64(h.past.Generation)
+	}
+	switch last := spec.State(h.past.State); {
+	case last.Final():
+		s.State, s.Reason = last, h.reason
+	case last == "":
+		s.Reason = "it never began"
+	default:
+		s.Reason = "its process died; go on with `optimus train --resume " + d.Name + "`"
+	}
+	if err := readTelemetry(d.Telemetry(), a.Plan.Examples, &s); err != nil {
+		return s, err
+	}
+	if root, err := checkpointRoot(d); err == nil {
+		if newest, err := checkpoint.Newest(checkpoint.OS{}, root); err == nil {
+			s.LastCheckpoint = newest.Dir
+		}
+	}
+	return s, nil
+}
+
+// readTelemetry adds what the last records of a job tell.
+func readTelemetry(path string, examples int, s *spec.Status) error {
+	lines, err := lastLines(path, 1<<20)
+	if err != nil {
+		return err
+	}
+	progress := func(step, done int64, loss telemetry.Float, at time.Time) {
+		s.Step, s.Loss, s.Updated = int(step), spec.Number(loss), at
+		if examples > 0 {
+			s.Epoch = float64(done) / float64(examples)
+		}
+	}
+	for _, line := range lines {
+		r, err := telemetry.Decode(line)
+		if err != nil {
+			continue // torn by the end of the process
+		}
+		switch r := r.(type) {
+		case telemetry.Step:
+			progress(r.Step, r.Examples, r.Loss, r.Time)
+		case telemetry.End:
+			progress(r.Step, r.Examples, r.Loss, r.Time)
+		case telemetry.Evaluation:
+			for name, v := range r.Metrics {
+				s.Metric = &spec.Metric{Name: name, Value: spec.Number(v)}
+			}
+		case telemetry.Transition:
+			if r.Error == "" {
+				s.Rescales = append(s.Rescales, spec.RescaleReport{Step: int(r.Step), Generation: uint64(r.Generation),
+					From: [2]int{r.From.Servers, r.From.Workers}, To: [2]int{r.To.Servers, r.To.Workers},
+					PauseMS: r.PauseMS, ElementsMoved: r.Elements, BytesMoved: r.Bytes, StateDigest: r.Digest})
+			}
+		}
+	}
+	return nil
+}
+
+// lastLines returns the whole lines among the last limit bytes of a file. A file
+// that does not exist has none.
+func lastLines(path string, limit int64) ([][]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failure.E("read", path, "", err, "check its permissions")
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, failure.E("read", path, "", err, "")
+	}
+	from := max(0, size-limit)
+	text := make([]byte, size-from)
+	if n, err := f.ReadAt(text, from); err != nil && !errors.Is(err, io.EOF) {
+		return nil, failure.E("read", path, "", err, "")
+	} else {
+		text = text[:n]
+	}
+	lines := bytes.Split(text, []byte{'\n'})
+	if from > 0 {
+		lines = lines[1:] // begins before the limit
+	}
+	return lines, nil
+}
+
+// ended is the verb for a final state.
+func ended(s spec.State) string {
+	if s == spec.Stopped {
+		return "was stopped"
+	}
+	return string(s) // finished, failed
+}

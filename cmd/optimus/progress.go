@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"optimus/spec"
+)
+
+// every is the least time between two progress lines.
+const every = 2 * time.Second
+
+// progress shows how a job goes: a bar on a terminal, else plain lines.
+type progress struct {
+	w         io.Writer
+	generated bool
+	workload  string
+	bars      *mpb.Progress
+	bar       *mpb.Bar
+
+	mu    sync.Mutex
+	last  spec.Status
+	shown time.Time
+	named bool
+}
+
+func newProgress(w io.Writer, j spec.TrainingJob) *progress {
+	p := &progress{w: w, generated: j.Data == "", workload: j.Workload}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.bars = mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(150*time.Millisecond))
+		p.bar = p.bars.AddBar(0, mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.left() })),
+			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return p.right() })))
+	}
+	return p
+}
+
+// show takes a status; it is called after every step and returns at once.
+func (p *progress) show(s spec.Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	changed := s.State != p.last.State || s.Servers != p.last.Servers || s.Workers != p.last.Workers
+	p.last = s
+	if !p.named && s.Job != "" {
+		p.named = true
+		text := fmt.Sprintf("job %s; rescale it with: optimus rescale %s --servers P --workers W\n", s.Job, s.Job)
+		if p.generated {
+			text = fmt.Sprintf("no --data given: training %s on a generated set of the same shape, whose labels can be learned\n", p.workload) + text
+		}
+		if p.bars != nil {
+			fmt.Fprint(p.bars, text)
+		} else {
+			fmt.Fprint(p.w, text)
+		}
+	}
+	if p.bar != nil {
+		p.bar.SetTotal(int64(s.Steps), false)
+		p.bar.SetCurrent(int64(s.Step))
+		return
+	}
+	if now := time.Now(); changed || s.State.Final() || now.Sub(p.shown) >= every {
+		p.shown = now
+		fmt.Fprintln(p.w, line(s))
+	}
+}
+
+// line is a status in one line.
+func line(s spec.Status) string {
+	text := fmt.Sprintf("step %d", s.Step)
+	if s.Steps > 0 {
+		text += fmt.Sprintf("/%d", s.Steps)
+	}
+	return text + " " + figures(s)
+}
+
+func figures(s spec.Status) string {
+	text := fmt.Sprintf("epoch %.1f", s.Epoch)
+	if s.Epochs > 0 && s.Epochs < math.MaxInt32 {
+		text += fmt.Sprintf("/%d", s.Epochs)
+	}
+	if s.Step > 0 {
+		text += fmt.Sprintf(" loss %.4f", float64(s.Loss))
+	}
+	if s.Metric != nil {
+		text += fmt.Sprintf(" %s %.4f", s.Metric.Name, float64(s.Metric.Value))
+	}
+	text += fmt.Sprintf(" (%d,%d)", s.Servers, s.Workers)
+	if s.Step > 0 {
+		text += fmt.Sprintf(" %.0f examples/s", float64(s.ExamplesPerS))
+		if eta := float64(s.ETAS); eta > 0 {
+			text += " ETA " + humanAge(time.Duration(eta*float64(time.Second)))
+		}
+	}
+	if s.State != spec.Running {
+		text += " " + string(s.State)
+		if s.Reason != "" {
+			text += ": " + s.Reason
+		}
+	}
+	return text
+}
+
+func (p *progress) left() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Sprintf("step %d/%d ", p.last.Step, p.last.Steps)
+}
+
+func (p *progress) right() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return " " + figures(p.last)
+}
+
+func (p *progress) close() {
+	if p.bars != nil {
+		p.bar.Abort(false)
+		p.bars.Wait()
+	}
+}
+
+// logger writes the members' log to w, or nowhere.
+func logger(w io.Writer, verbose bool) *slog.Logger {
+	if !verbose {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(w, nil))
+}

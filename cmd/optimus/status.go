@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"optimus/internal/rpc"
+	"optimus/internal/rundir"
+	"optimus/spec"
+)
+
+func statusCommand(a *app) *cobra.Command {
+	var watch bool
+	c := &cobra.Command{
+		Use:   "status [JOB]",
+		Short: "Show how jobs are doing",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.statusOfAll(c.Context())
+			}
+			d, err := openJob("status", args[0])
+			if err != nil {
+				return err
+			}
+			if watch {
+				return a.watch(c.Context(), d)
+			}
+			s, err := statusOf(c.Context(), d)
+			if err != nil {
+				return err
+			}
+			return a.printStatus(s)
+		},
+	}
+	c.Flags().BoolVar(&watch, "watch", false, "go on until the job ends, a line for each change")
+	return c
+}
+
+// statusOf asks a running job, or reads how one that ended was left.
+func statusOf(ctx context.Context, d *rundir.Dir) (s spec.Status, err error) {
+	socket, err := d.Socket()
+	if err != nil {
+		return s, err
+	}
+	client, err := rpc.Dial(ctx, socket)
+	if errors.Is(err, rpc.ErrNotRunning) {
+		return endedStatus(d)
+	}
+	if err != nil {
+		return s, err
+	}
+	defer client.Close()
+	r, err := client.Status(ctx, &rpc.StatusRequest{})
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(r.StatusJson, &s)
+}
+
+func (a *app) statusOfAll(ctx context.Context) error {
+	dirs, err := rundir.List("")
+	if err != nil {
+		return err
+	}
+	list := []spec.Status{}
+	for _, d := range dirs {
+		s, err := statusOf(ctx, d)
+		if err != nil {
+			s = spec.Status{Job: d.Name, State: spec.Failed, Reason: err.Error()}
+		}
+		list = append(list, s)
+	}
+	return a.print(list, statusTable(list))
+}
+
+func statusTable(list []spec.Status) table {
+	t := table{columns: []string{"NAME", "STATE", "PROGRESS", "SERVERS", "WORKERS", "EXAMPLES/S", "LOSS", "ETA", "RESCALES", "AGE", "+REASON"}}
+	for _, s := range list {
+		share, age := "-", "-"
+		if s.Steps > 0 {
+			share = fmt.Sprintf("%d/%d", s.Step, s.Steps)
+		}
+		if !s.Updated.IsZero() {
+			age = humanAge(time.Since(s.Updated))
+		}
+		t.rows = append(t.rows, []string{s.Job, string(s.State), share, fmt.Sprint(s.Servers), fmt.Sprint(s.Workers), fmt.Sprintf("%.0f", float64(s.ExamplesPerS)),
+			fmt.Sprintf("%.4f", float64(s.Loss)), humanAge(time.Duration(float64(s.ETAS) * float64(time.Second))), fmt.Sprint(len(s.Rescales)), age, s.Reason})
+	}
+	return t
+}
+
+func (a *app) printStatus(s spec.Status) error {
+	if err := a.print(s, statusTable([]spec.Status{s})); err != nil || a.format != asWide {
+		return err
+	}
+	t := table{columns: []string{"ROLE", "ID", "INCARNATION", "PID", "STATE", "STEP", "ADDRESS"}}
+	for _, m := range s.Members {
+		t.rows = append(t.rows, []string{m.Role, fmt.Sprint(m.ID), fmt.Sprint(m.Incarnation), fmt.Sprint(m.PID), m.State, fmt.Sprint(m.Step), m.Addr})
+	}
+	return t.write(a.stdout, true)
+}
+
+// watch prints a job's changes until it ends.
+func (a *app) watch(ctx context.Context, d *rundir.Dir) error {
+	client, err := connect(ctx, "status", d.Name)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	stream, err := client.Watch(ctx, &rpc.WatchRequest{})
+	for err == nil {
+		var r *rpc.StatusReply
+		if r, err = stream.Recv(); err == nil {
+			var s spec.Status
+			if err = json.Unmarshal(r.StatusJson, &s); err == nil {
+				if a.format == asJSON {
+					_, err = fmt.Fprintf(a.stdout, "%s\n", r.StatusJson)
+				} else {
+					_, err = fmt.Fprintln(a.stdout, line(s))
+				}
+			}
+		}
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"optimus/models"
+	"optimus/paa"
+	"optimus/spec"
+	"optimus/train"
+)
+
+// trainFlags are the flags of train, bound to a job.
+type trainFlags struct {
+	job     spec.TrainingJob
+	maxTime time.Duration
+	verbose bool
+}
+
+func trainCommand(a *app) *cobra.Command {
+	f := &trainFlags{job: spec.Default()}
+	c := &cobra.Command{
+		Use:   "train [WORKLOAD]",
+		Short: "Train a workload with servers and workers on this machine",
+		Long: `Train a workload with parameter servers and workers on this machine.
+
+While it runs, optimus rescale changes the counts from another terminal. Ctrl-C
+writes a checkpoint and leaves; a second Ctrl-C leaves at once. With --resume
+the workload and every setting that is not given come from the checkpoint.`,
+		Example: "  optimus train cnn-rand --servers 2 --workers 3\n  optimus train cnn-rand --data rt-polaritydata --launch process --epochs 12 -o json\n  optimus train --resume cnn-rand-1 --workers 5",
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.job.Resume != "" {
+				if err := resumeJob(c, f); err != nil {
+					return err
+				}
+			}
+			if len(args) > 0 {
+				f.job.Workload = args[0]
+			}
+			return a.train(c, f)
+		},
+	}
+	bindTrainFlags(c, f)
+	return c
+}
+
+func bindTrainFlags(c *cobra.Command, f *trainFlags) {
+	j, fl := &f.job, c.Flags()
+	fl.Var(&j.Servers, "servers", "number of parameter servers, or MIN:MAX")
+	fl.Var(&j.Workers, "workers", "number of workers, or MIN:MAX")
+	fl.StringVar((*string)(&j.Mode), "mode", string(j.Mode), "bsp: each step waits for all workers; asp: each push is applied at once; ssp: at most --staleness steps apart")
+	fl.IntVar(&j.Staleness, "staleness", 0, "ssp: how many steps a worker may be ahead")
+	fl.IntVar(&j.Batch, "batch", 0, "examples of one step over all workers (default: the workload's)")
+	fl.IntVar(&j.Epochs, "epochs", 0, "passes over the data (default: the workload's)")
+	fl.IntVar(&j.Steps, "steps", 0, "end after so many steps")
+	fl.DurationVar(&f.maxTime, "max-time", 0, "end with a checkpoint after this time, such as 90s or 2h")
+	fl.StringVar(&j.Data, "data", "", "folder of the data set (default: a generated set of the same shape)")
+	fl.Uint64Var(&j.Seed, "seed", j.Seed, "seed of initial values, order and split")
+	fl.StringVar(&j.Optimizer.Name, "optimizer", "", "sgd, momentum, rmsprop or adam (default: the workload's)")
+	fl.Float64Var(&j.LR, "lr", 0, "learning rate (default: the workload's)")
+	fl.Float64Var(&j.Optimizer.Momentum, "momentum", 0, "momentum of sgd")
+	fl.StringVar((*string)(&j.Launch), "launch", string(j.Launch), "inproc: goroutines; process: a child process per task")
+	fl.StringVar(&j.Name, "job", "", "name of the job (default: the workload's with a number)")
+	fl.StringVar(&j.Resume, "resume", "", "go on from the newest checkpoint of a job or folder")
+	fl.IntVar(&j.CheckpointEvery, "checkpoint-every", 0, "steps between checkpoints (default: one at the end)")
+	fl.IntVar(&j.Keep, "keep", j.Keep, "checkpoints to keep")
+	fl.StringVar(&j.CheckpointDir, "checkpoint-dir", "", "folder for checkpoints (default: in the job's folder)")
+	fl.StringVar((*string)(&j.Assignment), "assignment", string(j.Assignment), fmt.Sprintf("rule that places pieces on servers, one of %v", paa.Rules()))
+	fl.StringVar((*string)(&j.NonFinite), "non-finite", string(j.NonFinite), "skip the step of a NaN or infinite gradient, or stop the job")
+	fl.BoolVar(&f.verbose, "verbose", false, "log what the members do to standard error")
+}
+
+// train validates the job and runs it in the foreground.
+func (a *app) train(c *cobra.Command, f *trainFlags) error {
+	j := f.job
+	j.MaxTime = spec.Duration(f.maxTime)
+	if j.Workload == "" {
+		return usageError(c, errors.New("missing WORKLOAD"), "`optimus models` lists them")
+	}
+	if _, err := models.Lookup(j.Workload); err != nil {
+		return usageError(c, err, "")
+	}
+	if j.Data != "" {
+		abs, err := filepath.Abs(j.Data)
+		if err != nil {
+			return err
+		}
+		j.Data = abs
+	}
+	check := j
+	if check.Name == "" {
+		check.Name = "unnamed"
+	}
+	if err := check.Validate(); err != nil {
+		return usageError(c, errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")), "")
+	}
+	p := newProgress(a.stderr, j)
+	ctx, done := interruptible()
+	defer done()
+	result, err := train.Run(ctx, j, train.Options{Child: []string{"member"}, Log: logger(a.stderr, f.verbose), Notify: p.show})
+	p.close()
+	if result.Job != "" {
+		if perr := a.printResult(result); perr != nil && err == nil {
+			err = perr
+		}
+	}
+	return err
+}
+
+func (a *app) printResult(r spec.Result) error {
+	if a.format == asJSON {
+		b, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s\n", b)
+		return err
+	}
+	metric := "-"
+	if r.Metric != nil {
+		metric = fmt.Sprintf("%s %.4f", r.Metric.Name, float64(r.Metric.Value))
+	}
+	return a.print(r, table{columns: []string{"JOB", "SERVERS", "WORKERS", "STEPS", "EPOCHS", "LOSS", "METRIC", "EXAMPLES/S", "WALL", "RESCALES", "+CHECKPOINT", "+PARAMS"},
+		rows: [][]string{{r.Job, fmt.Sprint(r.Servers), fmt.Sprint(r.Workers), fmt.Sprint(r.Steps), fmt.Sprintf("%.1f", r.Epochs), fmt.Sprintf("%.4f", float64(r.Loss)), metric,
+			fmt.Sprintf("%.0f", float64(r.ExamplesPerS)), fmt.Sprintf("%.1fs", r.WallS), fmt.Sprint(len(r.Rescales)), r.Checkpoint, r.ParamsSHA256}}})
+}
+
+// interruptible returns a context that the first SIGINT or SIGTERM ends, so that
+// the job writes a checkpoint; the second ends the program, and with it its
+// children.
+func interruptible() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s, ok := <-signals
+		if !ok {
+			return
+		}
+		cancel(fmt.Errorf("interrupted by %v", s))
+		if _, ok = <-signals; ok {
+			os.Exit(130)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		cancel(nil)
+	}
+}
