@@ -32,20 +32,20 @@ type held struct {
 	gen int
 }
 
-// startAsync begins a ledger, or goes on with a checkpoint's: what was leased
-// then was not reported, and is leased anew.
-func (c *Controller) startAsync() error {
+// startAsync begins a ledger, or goes on with that of checkpoint from: what was
+// leased then was not reported, and is leased anew.
+func (c *Controller) startAsync(from *Newest) (err error) {
 	if c.cfg.Mode == BSP {
 		return nil
 	}
 	var ledger *order.Ledger
-	var err error
-	if c.newest != nil && c.newest.Ledger != nil {
-		ledger, err = cloneLedger(c.newest.Ledger)
-	} else if c.newest != nil {
-		err = fmt.Errorf("the checkpoint in %s does not say which examples are done", c.newest.Dir)
-	} else {
+	switch {
+	case from == nil:
 		ledger, err = order.NewLedger(c.cfg.Plan, c.cfg.Chunk, c.cfg.Epochs)
+	case from.Ledger == nil:
+		err = fmt.Errorf("the checkpoint in %s does not say which examples are done", from.Dir)
+	default:
+		ledger, err = cloneLedger(from.Ledger)
 	}
 	if err != nil {
 		return err
@@ -55,12 +55,12 @@ func (c *Controller) startAsync() error {
 	return nil
 }
 
-// restoreAsync goes back to the newest checkpoint's ledger.
-func (c *Controller) restoreAsync() {
+// restoreAsync goes back to the ledger of the checkpoint that t restores.
+func (c *Controller) restoreAsync(t *transition) {
 	if c.gen == nil {
 		return // the first start: startAsync did it
 	}
-	if err := c.startAsync(); err != nil {
+	if err := c.startAsync(t.restores); err != nil {
 		c.fail(err.Error())
 	}
 }

@@ -28,7 +28,7 @@ func TestChaosBSP(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, seed, chaosConfig(BSP, rng))
 		w.kills, w.zombies, w.rescales, w.leaves, w.checkpoints = rng.IntN(6), rng.IntN(3), rng.IntN(6), rng.IntN(3), rng.IntN(4)
-		w.failWrites = rng.IntN(8) == 0
+		w.failWrites, w.stop = rng.IntN(8) == 0, rng.IntN(4) == 0
 		if rng.IntN(3) == 0 {
 			for s := range w.cfg.Steps {
 				w.bad[s+1] = rng.IntN(8) == 0
@@ -54,6 +54,7 @@ func TestChaosASP(t *testing.T) {
 				cfg.Steps = 1000 // the epochs end the job
 			}
 			w := newWorld(t, seed, cfg)
+			w.stop = rng.IntN(6) == 0
 			w.rescales, w.checkpoints = rng.IntN(6), rng.IntN(4)
 			if rng.IntN(2) == 0 {
 				w.kills, w.zombies, w.leaves = rng.IntN(6), rng.IntN(3), rng.IntN(3)
@@ -63,6 +64,51 @@ func TestChaosASP(t *testing.T) {
 		t.Log(mode, ended)
 		if ended[Finished] == 0 {
 			t.Errorf("no %s job finished", mode)
+		}
+	}
+}
+
+// TestBO09 (horovod#3494): workers leave below the minimum, the job says that it
+// is paused, and it goes on when others join; leavers ask, or are killed while
+// they leave. The world checks that old and new workers agree on every version.
+func TestBO09(t *testing.T) {
+	for seed := range runs(t, 300) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		w := newWorld(t, seed, Config{Plan: order.Plan{Seed: 1, Examples: 60, Batch: 3}, Steps: 60, Sizes: []int{7, 5}, MinWorkers: 3, Detect: 150})
+		w.lostAny = true // leavers may take their last report with them
+		if err := w.ctl.Start(2, 3, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.drain()
+		until := func(what string, reached func() bool) {
+			for n := 0; !reached(); n++ {
+				if n > 20000 {
+					w.fatalf("never: %s", what)
+				}
+				if !w.step() {
+					w.tick()
+				}
+			}
+		}
+		until("step 5", func() bool { return w.ctl.Done() >= 5 })
+		leavers := sortedMembers(w.workers)[:1+seed%2]
+		for _, m := range leavers {
+			w.send(m, Message{Kind: Leaving})
+		}
+		if seed%3 == 0 { // the leaver dies instead of waiting to be let go
+			until("the pause", func() bool { return w.ctl.state == Paused })
+			w.kill(leavers[0], rng.IntN(2) == 0)
+		}
+		until("the pause", func() bool { return w.ctl.state == Paused && len(w.workers) == 3-len(leavers) })
+		if _, reason := w.ctl.State(); reason == "" {
+			t.Fatal("paused without a reason")
+		}
+		at := w.ctl.Done()
+		w.ctl.Rescale(1, 0, 3)
+		w.drain()
+		until("steps after the pause", func() bool { return w.ctl.Done() >= at+5 })
+		if n := len(w.ctl.gen.Workers); n != 3 || w.answers[1] != 1 {
+			w.fatalf("%d workers, %d answers", n, w.answers[1])
 		}
 	}
 }

@@ -14,6 +14,9 @@ func (c *Controller) commit() {
 	c.journal(Entry{Kind: "commit", Gen: g.Number, Step: t.boundary, Servers: len(g.Servers), Workers: len(g.Workers), Incarnation: c.incarnation})
 	if t.forced() {
 		c.goBack(t)
+		if c.state.Final() {
+			return
+		}
 	}
 	cut := old != nil && !t.forced() && c.serverGone()
 	for cut && c.step < t.boundary {
@@ -51,7 +54,7 @@ func (c *Controller) resumed() {
 // goBack takes the books to the version from which a forced transition goes on.
 func (c *Controller) goBack(t *transition) {
 	if t.source == FromCheckpoint {
-		c.restoreAsync()
+		c.restoreAsync(t)
 		c.forget(t.boundary)
 		return
 	}

@@ -42,7 +42,8 @@ type Controller struct {
 	snaps      []*snapshot
 	snapshotID int64
 	periodic   int64   // step of the last regular checkpoint that was armed
-	newest     *Newest // last checkpoint made whole
+	newest     *Newest // the checkpoint with the highest id
+	newestID   int64
 
 	async async
 
@@ -95,7 +96,7 @@ func (c *Controller) Start(p, w int, from *Newest) error {
 	if c.cfg.Mode == BSP && c.step >= c.cfg.Steps {
 		return fmt.Errorf("start job: the checkpoint is at step %d and the job ends at step %d: nothing is left to train; raise the epochs or steps", c.step, c.cfg.Steps)
 	}
-	if err := c.startAsync(); err != nil {
+	if err := c.startAsync(from); err != nil {
 		return fmt.Errorf("start job: %w", err)
 	}
 	c.start = t.source

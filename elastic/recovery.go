@@ -120,7 +120,7 @@ func (c *Controller) recover(r recovery) {
 			return
 		}
 		t.source, t.boundary, t.checkpoint, t.skip = FromCheckpoint, c.newest.Step, c.newest.Dir, 0
-		t.ledger = c.newest.Ledger
+		t.restores = c.newest
 		c.reopen()
 	}
 	if c.state != Finishing {

@@ -176,7 +176,8 @@ func (c *Controller) SnapshotCommitted(id int64, dir, problem string) {
 	for _, cmd := range sn.commands {
 		c.answer(cmd, problem)
 	}
-	if problem == "" {
+	if problem == "" && sn.id > c.newestID { // a later one may have been quicker
+		c.newestID = sn.id
 		c.newest = &Newest{Step: sn.at, Dir: dir, Ledger: sn.ledger}
 		c.journal(Entry{Kind: "checkpoint", Step: sn.at, Snapshot: sn.id, Reason: dir})
 	}

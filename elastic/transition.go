@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"optimus/data/order"
 )
 
 // Phase is where a transition stands.
@@ -28,8 +26,8 @@ type transition struct {
 	boundary   int64
 	rewind     int64
 	checkpoint string
-	ledger     *order.Ledger // of the checkpoint (asp, ssp)
-	reason     string        // why it happens, for people
+	restores   *Newest // the same checkpoint, as it was known when this began
+	reason     string  // why it happens, for people
 	command    command
 	before     counts // what the job should have had before the command
 

@@ -42,9 +42,10 @@ type world struct {
 	answers   map[int64]int
 	counts    map[[2]int]int // asp: how often a position was applied
 	log       []string
+	shown     []string // the events, as scripts show them
 
 	kills, zombies, rescales, leaves, checkpoints int // chaos still to come
-	failWrites                                    bool
+	failWrites, stop                              bool
 	lostServer, lostAny                           bool // a report may be missing
 
 	gens     map[int]*Generation
@@ -107,12 +108,12 @@ func (w *world) drain() {
 				w.fatalf("generation %d is prepared out of turn", e.Gen)
 			}
 			w.gens[e.Gen] = e.Generation
-			if len(e.Generation.Workers) < w.cfg.MinWorkers && w.ctl.state != Paused && w.ctl.state != Finishing {
-				w.fatalf("generation %d has %d workers", e.Gen, len(e.Generation.Workers))
-			}
 		case "commit":
 			if e.Gen <= w.ruling {
 				w.fatalf("generation %d follows %d", e.Gen, w.ruling)
+			}
+			if n := len(w.gens[e.Gen].Workers); n < w.cfg.MinWorkers {
+				w.fatalf("generation %d begins with %d workers", e.Gen, n)
 			}
 			w.committed[e.Gen] = true
 		case "boundary":
@@ -136,6 +137,9 @@ func (w *world) drain() {
 	w.starting = append(w.starting, r.Launch...)
 	for _, m := range r.Messages {
 		w.note("  %s -> %s gen %d step %d", m.Kind, m.To, m.Gen, m.Step)
+		if m.Kind == Dismiss {
+			w.shown = append(w.shown, fmt.Sprintf("dismiss %s: %s", m.To, m.Reason))
+		}
 		if m.Kind == Prepare && m.Source == FromCheckpoint {
 			w.restores[m.Gen] = m.Checkpoint
 		}
@@ -148,6 +152,7 @@ func (w *world) drain() {
 
 func (w *world) event(e Event) {
 	w.note("event %s gen %d step %d phase %s member %v state %s %s", e.Kind, e.Gen, e.Step, e.Phase, e.Member, e.State, e.Reason)
+	w.tell(e)
 	switch e.Kind {
 	case StepDone:
 		if e.Step != w.history+1 {
@@ -218,7 +223,37 @@ func (w *world) checkMoved(e Event) {
 	w.ruling = e.Gen
 }
 
-const logTail = 160 // lines shown of a failed world
+// tell notes an event in the form of the scripts.
+func (w *world) tell(e Event) {
+	line := ""
+	switch e.Kind {
+	case PhaseBegan:
+		line = fmt.Sprintf("gen %d: %s", e.Gen, e.Phase)
+		if e.Phase == phaseHalt || e.Phase == phaseCommit {
+			return
+		}
+	case Committed:
+		t := e.Transfer
+		line = fmt.Sprintf("gen %d: committed at %d from %s, %v to %v, %d moved", e.Gen, e.Step, t.Source, t.From, t.To, t.Elements)
+	case Aborted:
+		line = fmt.Sprintf("gen %d: aborted in %s", e.Gen, e.Phase)
+	case MemberLost:
+		line = fmt.Sprintf("lost %s: %s", e.Member, e.Reason)
+	case StepSkipped:
+		line = fmt.Sprintf("step %d skipped", e.Step)
+	case SnapshotWhole:
+		line = fmt.Sprintf("snapshot %d of step %d", e.Snapshot.ID, e.Step)
+	case Answered:
+		line = fmt.Sprintf("answer %d: %q", e.Command, e.Reason)
+	case StateChanged:
+		line = strings.TrimSuffix(fmt.Sprintf("%s: %s", e.State, e.Reason), ": ")
+	default:
+		return
+	}
+	w.shown = append(w.shown, line)
+}
+
+const logTail = 120 // lines shown of a failed world
 
 const maxLag = 2 // steps that can be reported before a veto of the one before
 
@@ -359,7 +394,7 @@ func (w *world) tick() {
 func (w *world) chaos() {
 	command := func() int64 { w.commands++; w.answers[w.commands] = 0; return w.commands }
 	members := append(sortedMembers(w.servers), sortedMembers(w.workers)...)
-	switch w.rng.IntN(5) {
+	switch w.rng.IntN(6) {
 	case 0:
 		if w.kills == 0 || len(members) == 0 {
 			return
@@ -395,6 +430,10 @@ func (w *world) chaos() {
 		w.lostAny = true // one that leaves while all are halted may not have reported its last step
 		list := sortedMembers(w.workers)
 		w.send(list[w.rng.IntN(len(list))], Message{Kind: Leaving})
+	case 5:
+		if w.stop && w.rng.IntN(8) == 0 {
+			w.ctl.Stop(true, "enough")
+		}
 	case 4:
 		if w.checkpoints == 0 {
 			return
