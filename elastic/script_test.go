@@ -20,6 +20,7 @@ import (
 //	start P W                                     launch the first generation
 //	run [until=STEP]                              deliver everything, until that step
 //	deliver N                                     deliver N messages or actions only
+//	to-complete server ID                         deliver until all that it holds has arrived elsewhere
 //	to-phase PHASE                                deliver until a transition is in it
 //	rescale P W | checkpoint | stop | leave ROLE ID | kill ROLE ID | bad STEP
 //	zombie ROLE ID                                lost for the controller, but it lives on
@@ -98,6 +99,9 @@ func (s *script) do(words []string) string {
 		s.play(func() bool { n++; return n > args[0] })
 	case "to-phase":
 		s.play(func() bool { return w.ctl.next != nil && w.ctl.next.phase == Phase(rest[0]) })
+	case "to-complete":
+		m := s.member(rest)
+		s.play(func() bool { return w.ctl.next != nil && w.ctl.next.phase == phaseSwitch && w.ctl.superfluous(m) })
 	case "rescale":
 		w.commands++
 		w.ctl.Rescale(w.commands, args[0], args[1])

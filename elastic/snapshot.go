@@ -97,6 +97,23 @@ func (c *Controller) rearm() {
 	}
 }
 
+// savePaused writes what was asked for from a job that stands still, at the
+// version where it stands.
+func (c *Controller) savePaused() {
+	t := c.next
+	if t.source == FromCheckpoint {
+		if c.state == Finishing { // nothing is newer than the last checkpoint
+			c.finish(Stopped, c.reason)
+		}
+		return
+	}
+	if c.cfg.Mode == BSP {
+		at := slices.Min(t.versions)
+		c.withdraw(func(sn *snapshot) bool { return sn.at > at })
+	}
+	c.rearm()
+}
+
 // schedulePeriodic arms the next regular checkpoint ahead of the workers.
 func (c *Controller) schedulePeriodic() {
 	n := c.cfg.CheckpointEvery

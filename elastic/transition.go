@@ -125,7 +125,7 @@ func (c *Controller) arrived(phase Phase, m Message) {
 		c.dismissUnwanted()
 	}
 	if t.paused {
-		c.rearm() // what stands still can be saved
+		c.savePaused()
 		return
 	}
 	switch phase {
