@@ -24,7 +24,7 @@ func chaosConfig(mode Mode, rng *rand.Rand) Config {
 // TestChaosBSP plays synchronous jobs under everything that can happen at once.
 func TestChaosBSP(t *testing.T) {
 	ended := map[State]int{}
-	for seed := range runs(t, 9000) {
+	for seed := range runs(t, 1500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, seed, chaosConfig(BSP, rng))
 		w.kills, w.zombies, w.rescales, w.leaves, w.checkpoints = rng.IntN(6), rng.IntN(3), rng.IntN(6), rng.IntN(3), rng.IntN(4)

@@ -115,6 +115,10 @@ const (
 	Dismiss  Kind = "dismiss"  // leave
 )
 
+// NoVersion is the Step of a server's Halted that holds no piece: it does not
+// bound the version to go back to.
+const NoVersion = -1
+
 // Message is everything that travels between the controller and a member. Which
 // fields count depends on Kind.
 type Message struct {

@@ -197,7 +197,7 @@ func (c *Controller) halted(m Message) {
 	if t == nil || t.phase != phaseHalt || m.Gen != c.gen.Number {
 		return
 	}
-	if m.From.Role == Server && t.waiting[m.From] {
+	if m.From.Role == Server && t.waiting[m.From] && m.Step != NoVersion {
 		t.versions = append(t.versions, m.Step)
 	}
 	c.arrived(phaseHalt, m)

@@ -51,6 +51,7 @@ type Server struct {
 	gate   sync.RWMutex // pushes hold it for reading; a freeze waits for them
 	frozen bool
 	gen    atomic.Int64 // of the last commit
+	pieces int          // that this server holds in it
 
 	conns struct {
 		sync.Mutex
@@ -206,6 +207,9 @@ func (s *Server) freeze(gen int) {
 	s.frozen = true
 	s.gate.Unlock()
 	lowest, _ := s.store.Versions()
+	if s.pieces == 0 {
+		lowest = elastic.NoVersion
+	}
 	s.send(elastic.Message{Kind: elastic.Halted, Gen: gen, Step: lowest})
 }
 
@@ -229,6 +233,7 @@ func (s *Server) commit(o elastic.Order) error {
 		return err
 	}
 	s.frozen, s.incoming = false, nil
+	s.pieces = len(owned(o.Gen, o.Gen.Index(s.cfg.Self)))
 	return nil
 }
 

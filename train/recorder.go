@@ -139,6 +139,8 @@ func (r *recorder) event(e elastic.Event, gen *elastic.Generation) {
 		r.mu.Unlock()
 	case elastic.StepSkipped:
 		r.write(telemetry.Skipped{Time: time.Now(), Generation: e.Gen, Step: e.Step, Worker: e.Member.ID, Cause: e.Reason})
+	case elastic.SnapshotLost:
+		r.write(telemetry.Checkpoint{Time: time.Now(), Generation: e.Gen, Step: e.Step, Error: e.Reason})
 	case elastic.StateChanged:
 		r.mu.Lock()
 		r.status.State, r.status.Reason = stateOf(e.State), e.Reason
