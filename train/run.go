@@ -156,6 +156,9 @@ func (r *run) resume() error {
 	if err != nil {
 		return err
 	}
+	if err := checkpoint.Verify(checkpoint.OS{}, dir); err != nil {
+		return err // before anything is trained on damaged values
+	}
 	c, err := checkpoint.Load(checkpoint.OS{}, dir)
 	if err != nil {
 		return err
