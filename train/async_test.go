@@ -38,6 +38,7 @@ func many(n, batch int) *Task {
 // than s steps behind, even with one worker five times slower; with asp the
 // fast workers do not wait for it.
 func TestStalenessBound(t *testing.T) {
+	long(t)
 	const steps, pause = 1000, 5 * time.Millisecond
 	run := func(mode spec.Mode, s int) (counts []atomic.Int64, took time.Duration, j *job) {
 		counts = make([]atomic.Int64, 3)

@@ -45,7 +45,7 @@ func (j *job) start(ctx context.Context) {
 // until waits for a status that satisfies ok.
 func (j *job) until(what string, ok func(spec.Status) bool) spec.Status {
 	j.t.Helper()
-	deadline := time.After(90 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	var last spec.Status
 	for {
 		select {
@@ -71,7 +71,7 @@ func (j *job) step(n int) spec.Status {
 // wait returns the job's end.
 func (j *job) wait() (spec.Result, error) {
 	j.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	var last spec.Status
 	for {
 		select {
@@ -136,6 +136,7 @@ func TestWorkerKilled(t *testing.T) {
 // checkpoint on all servers, never empty; without a checkpoint the job fails
 // loudly.
 func TestBO08_ServerKilled(t *testing.T) {
+	long(t)
 	clean := newJob(t, spec.InProc, 2, 3, 120)
 	clean.start(t.Context())
 	want, err := clean.wait()
@@ -174,6 +175,7 @@ func TestBO08_ServerKilled(t *testing.T) {
 // TestResumeIsTheSameRun: a job that is cut off and resumed with the same counts
 // ends with the same bits; with others it goes on from the same step.
 func TestResumeIsTheSameRun(t *testing.T) {
+	long(t)
 	clean := newJob(t, spec.InProc, 2, 3, 90)
 	clean.start(t.Context())
 	want, err := clean.wait()
@@ -225,5 +227,14 @@ func TestInterruptWritesACheckpoint(t *testing.T) {
 	r, err := digestOf(got.Checkpoint)
 	if err != nil || r != got.ParamsSHA256 {
 		t.Fatalf("checkpoint digest %s (%v), result %s", r, err, got.ParamsSHA256)
+	}
+}
+
+// long marks a test that trains for many seconds: the short run, which the race
+// detector slows, leaves it out.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("trains for many seconds; run without -short")
 	}
 }

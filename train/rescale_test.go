@@ -102,9 +102,7 @@ func curve(t *testing.T, p, w int, rescales ...[3]int) []telemetry.Step {
 // The batch of a step is the same whoever computes it, so counts change the loss
 // only by the order in which sums are made.
 func TestSameCurveWhateverTheCounts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains four times 300 steps")
-	}
+	long(t)
 	want := curve(t, 1, 1)
 	for name, got := range map[string][]telemetry.Step{
 		"2,3":               curve(t, 2, 3),

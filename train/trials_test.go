@@ -15,6 +15,7 @@ import (
 // TestBO20_OptimizerStateAfterResume: 100 steps straight through equal 50, stop,
 // restore and 50 more, to the bit, and equal them through a rescale of servers.
 func TestBO20_OptimizerStateAfterResume(t *testing.T) {
+	long(t)
 	for _, kind := range []string{"momentum", "adam", "rmsprop"} {
 		t.Run(kind, func(t *testing.T) {
 			base := func(steps int) *job {
@@ -105,6 +106,7 @@ func TestBO24_FewerExamplesThanWorkers(t *testing.T) {
 // TestNothingLeaks: 1,000 steps, then 20 rescales: live heap, goroutines and
 // descriptors stay where they were.
 func TestNothingLeaks(t *testing.T) {
+	long(t)
 	defer goleak.VerifyNone(t)
 	measure := func() (heap uint64, goroutines, files int) {
 		for range 3 {
