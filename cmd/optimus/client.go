@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"optimus/internal/failure"
 	"optimus/internal/rpc"
 	"optimus/internal/rundir"
+	"optimus/spec"
 )
 
 // openJob finds the folder of a job.
@@ -54,6 +54,16 @@ func notRunning(op string, d *rundir.Dir) error {
 	if err != nil {
 		return failure.E(op, "", failure.Unavailable, fmt.Errorf("job %s is not running: %w", d.Name, err), "")
 	}
-	why := cmp.Or(s.Reason, "see `optimus status "+d.Name+"`")
-	return failure.E(op, "", failure.Unavailable, fmt.Errorf("job %s is not running: it %s at step %d", d.Name, ended(s.State), s.Step), why)
+	how := fmt.Sprintf("it %s at step %d", ended(s.State), s.Step)
+	if s.State != spec.Finished && s.Reason != "" {
+		how += " (" + s.Reason + ")"
+	}
+	do := "go on with `optimus train --resume " + d.Name + "`"
+	switch {
+	case s.LastCheckpoint == "":
+		do = "it has no checkpoint to go on from"
+	case s.State == spec.Finished:
+		do = "to train on, resume it with more --steps or --epochs"
+	}
+	return failure.E(op, "", failure.Unavailable, fmt.Errorf("job %s is not running: %s", d.Name, how), do)
 }

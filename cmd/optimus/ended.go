@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"time"
 
@@ -47,9 +49,11 @@ func readAsked(name string) asked {
 
 // endedStatus is a job that does not run, as its files tell.
 func endedStatus(d *rundir.Dir) (spec.Status, error) {
+	unknown := spec.Number(math.NaN())
 	a := readAsked(d.Name)
 	s := spec.Status{Job: d.Name, Workload: a.Job.Workload, State: spec.Failed, Steps: int(min(a.Steps, 1<<31)), Epochs: a.Epochs,
-		Servers: a.Job.Servers.Count, Workers: a.Job.Workers.Count, Members: []spec.Member{}, Rescales: []spec.RescaleReport{}, Updated: a.began}
+		Servers: a.Job.Servers.Count, Workers: a.Job.Workers.Count, Loss: unknown, ExamplesPerS: unknown,
+		Members: []spec.Member{}, Rescales: []spec.RescaleReport{}, Updated: a.began}
 	if a.Job.Mode != spec.BSP && a.Job.Steps == 0 {
 		s.Steps = 0 // bounded by epochs alone
 	}
@@ -60,13 +64,16 @@ func endedStatus(d *rundir.Dir) (spec.Status, error) {
 	if h.past.Servers > 0 {
 		s.Servers, s.Workers, s.Generation = h.past.Servers, h.past.Workers, uint64(h.past.Generation)
 	}
+	s.Rescales = append(s.Rescales, h.rescales...)
 	switch last := spec.State(h.past.State); {
 	case last.Final():
 		s.State, s.Reason = last, h.reason
-	case last == "":
+	case last == "" && h.past.Generation == 0:
 		s.Reason = "it never began"
+	case last == "": // the journal names only changes
+		s.Reason = "its process died"
 	default:
-		s.Reason = "its process died; go on with `optimus train --resume " + d.Name + "`"
+		s.Reason = fmt.Sprintf("its process died while it was %s", last)
 	}
 	if err := readTelemetry(d.Telemetry(), a.Plan.Examples, &s); err != nil {
 		return s, err
@@ -79,7 +86,8 @@ func endedStatus(d *rundir.Dir) (spec.Status, error) {
 	return s, nil
 }
 
-// readTelemetry adds what the last records of a job tell.
+// readTelemetry adds what the last records of a job tell. Their file may be huge,
+// so that it is read from its end; of what is older the journal has told.
 func readTelemetry(path string, examples int, s *spec.Status) error {
 	lines, err := lastLines(path, 1<<20)
 	if err != nil {
@@ -106,10 +114,10 @@ func readTelemetry(path string, examples int, s *spec.Status) error {
 				s.Metric = &spec.Metric{Name: name, Value: spec.Number(v)}
 			}
 		case telemetry.Transition:
-			if r.Error == "" {
-				s.Rescales = append(s.Rescales, spec.RescaleReport{Step: int(r.Step), Generation: uint64(r.Generation),
-					From: [2]int{r.From.Servers, r.From.Workers}, To: [2]int{r.To.Servers, r.To.Workers},
-					PauseMS: r.PauseMS, ElementsMoved: r.Elements, BytesMoved: r.Bytes, StateDigest: r.Digest})
+			for i := range s.Rescales {
+				if t := &s.Rescales[i]; t.Generation == uint64(r.Generation) {
+					t.PauseMS, t.ElementsMoved, t.BytesMoved, t.StateDigest = r.PauseMS, r.Elements, r.Bytes, r.Digest
+				}
 			}
 		}
 	}

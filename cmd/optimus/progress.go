@@ -21,11 +21,13 @@ const every = 2 * time.Second
 
 // progress shows how a job goes: a bar on a terminal, else plain lines.
 type progress struct {
-	w         io.Writer
 	generated bool
 	workload  string
 	bars      *mpb.Progress
 	bar       *mpb.Bar
+
+	lines chan string   // to be written, so that a slow reader never holds the job up
+	wrote chan struct{} // closed when all are
 
 	mu    sync.Mutex
 	last  spec.Status
@@ -34,7 +36,14 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, j spec.TrainingJob) *progress {
-	p := &progress{w: w, generated: j.Data == "", workload: j.Workload}
+	p := &progress{generated: j.Data == "", workload: j.Workload,
+		lines: make(chan string, 64), wrote: make(chan struct{})}
+	go func() {
+		defer close(p.wrote)
+		for text := range p.lines {
+			fmt.Fprint(w, text)
+		}
+	}()
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.bars = mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(150*time.Millisecond))
 		p.bar = p.bars.AddBar(0, mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.left() })),
@@ -58,7 +67,7 @@ func (p *progress) show(s spec.Status) {
 		if p.bars != nil {
 			fmt.Fprint(p.bars, text)
 		} else {
-			fmt.Fprint(p.w, text)
+			p.write(text)
 		}
 	}
 	if p.bar != nil {
@@ -68,7 +77,15 @@ func (p *progress) show(s spec.Status) {
 	}
 	if now := time.Now(); changed || s.State.Final() || now.Sub(p.shown) >= every {
 		p.shown = now
-		fmt.Fprintln(p.w, line(s))
+		p.write(line(s) + "\n")
+	}
+}
+
+// write leaves a line out when too many wait already.
+func (p *progress) write(text string) {
+	select {
+	case p.lines <- text:
+	default:
 	}
 }
 
@@ -86,14 +103,14 @@ func figures(s spec.Status) string {
 	if s.Epochs > 0 && s.Epochs < math.MaxInt32 {
 		text += fmt.Sprintf("/%d", s.Epochs)
 	}
-	if s.Step > 0 {
+	if s.ExamplesPerS > 0 {
 		text += fmt.Sprintf(" loss %.4f", float64(s.Loss))
 	}
 	if s.Metric != nil {
 		text += fmt.Sprintf(" %s %.4f", s.Metric.Name, float64(s.Metric.Value))
 	}
 	text += fmt.Sprintf(" (%d,%d)", s.Servers, s.Workers)
-	if s.Step > 0 {
+	if s.ExamplesPerS > 0 {
 		text += fmt.Sprintf(" %.0f examples/s", float64(s.ExamplesPerS))
 		if eta := float64(s.ETAS); eta > 0 {
 			text += " ETA " + humanAge(time.Duration(eta*float64(time.Second)))
@@ -121,6 +138,8 @@ func (p *progress) right() string {
 }
 
 func (p *progress) close() {
+	close(p.lines)
+	<-p.wrote
 	if p.bars != nil {
 		p.bar.Abort(false)
 		p.bars.Wait()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,10 +21,21 @@ import (
 
 // resumeJob takes the settings of the checkpoint to resume as the base; flags
 // that the user gave override them. Counts that were not given are those that
-// the job last had.
+// the job last had. Every byte of the checkpoint is checked first, so that damage
+// is told before anything starts.
 func resumeJob(c *cobra.Command, f *trainFlags) error {
-	dir, err := train.FindCheckpoint("", f.job.Resume)
+	where := f.job.Resume
+	dir, err := train.FindCheckpoint("", where)
 	if err != nil {
+		if k := failure.KindOf(err); !exists(where) && (k == failure.NotFound || k == failure.InvalidArgument) {
+			return noJob("resume", where)
+		}
+		return err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return failure.E("find", dir, "", err, "give an absolute path")
+	}
+	if err := checkpoint.Verify(checkpoint.OS{}, dir); err != nil {
 		return err
 	}
 	r, err := checkpoint.Load(checkpoint.OS{}, dir)
@@ -33,28 +46,39 @@ func resumeJob(c *cobra.Command, f *trainFlags) error {
 	r.Close()
 	given := map[string]string{}
 	c.Flags().Visit(func(fl *pflag.Flag) { given[fl.Name] = fl.Value.String() })
-	resume := f.job.Resume
 	base := spec.Default()
 	if err := json.Unmarshal(stored, &base); err != nil {
 		return failure.E("resume", dir, failure.Corrupt, err, "resume from another checkpoint")
 	}
-	name := base.Name
-	f.job = base
-	if d, err := rundir.Open("", resume); err == nil {
+	f.job, f.maxTime = base, time.Duration(base.MaxTime)
+	f.job.Name = "" // a folder may be a copy: it does not name the job to go on with
+	d, err := rundir.Open("", where)
+	if err == nil {
 		f.job.Name = d.Name
 		if err := lastCounts(d, &f.job); err != nil {
 			return err
 		}
-	} else {
-		f.job.Name = name
 	}
+	same := f.job.Name
 	for flag, value := range given {
 		if err := c.Flags().Set(flag, value); err != nil {
 			return err
 		}
 	}
-	f.job.Resume = resume
+	if _, placed := given["checkpoint-dir"]; !placed && (same == "" || f.job.Name != same) {
+		f.job.CheckpointDir = "" // the other job's
+	}
+	f.job.Resume = dir
 	return nil
+}
+
+// exists reports whether a job or a folder has the name.
+func exists(where string) bool {
+	if _, err := rundir.Open("", where); err == nil {
+		return true
+	}
+	info, err := os.Stat(where)
+	return err == nil && info.IsDir()
 }
 
 // lastCounts gives the job the counts that its journal last acknowledged.
@@ -63,16 +87,20 @@ func lastCounts(d *rundir.Dir, j *spec.TrainingJob) error {
 	if err != nil {
 		return err
 	}
-	if past := h.past; past.Servers > 0 {
-		j.Servers.Count, j.Workers.Count = past.Servers, past.Workers
+	if n := h.past.Servers; n > 0 && j.Servers.Allows(n) {
+		j.Servers.Count = n
+	}
+	if n := h.past.Workers; n > 0 && j.Workers.Allows(n) {
+		j.Workers.Count = n
 	}
 	return nil
 }
 
 // lastRuns is what a job's journal says.
 type lastRuns struct {
-	past   elastic.Past
-	reason string // of the last state
+	past     elastic.Past
+	reason   string               // of the last state
+	rescales []spec.RescaleReport // when, from what, to what; no more is known here
 }
 
 // readHistory reads a job's journal; one that was never begun is empty.
@@ -85,12 +113,23 @@ func readHistory(d *rundir.Dir) (h lastRuns, err error) {
 		return h, err
 	}
 	entries := make([]elastic.Entry, len(lines))
+	var had [2]int // servers, workers
+	began := false // the generation that comes is the first of a run, or one from a checkpoint
 	for i, line := range lines {
 		if err := json.Unmarshal(line, &entries[i]); err != nil {
 			return h, failure.E("read journal", d.Journal(), failure.Corrupt, fmt.Errorf("entry %d: %w", i+1, err), "give --servers and --workers, and another --job")
 		}
-		if entries[i].Kind == "state" {
-			h.reason = entries[i].Reason
+		switch e := entries[i]; e.Kind {
+		case "state":
+			h.reason = e.Reason
+		case "prepare":
+			began = e.Source == elastic.FromInit || e.Source == elastic.FromCheckpoint
+		case "commit":
+			has := [2]int{e.Servers, e.Workers}
+			if had != has && !began {
+				h.rescales = append(h.rescales, spec.RescaleReport{Step: int(e.Step), From: had, To: has, Generation: uint64(e.Gen)})
+			}
+			had = has
 		}
 	}
 	h.past = elastic.Replay(entries)

@@ -80,23 +80,33 @@ func (a *app) statusOfAll(ctx context.Context) error {
 }
 
 func statusTable(list []spec.Status) table {
-	t := table{columns: []string{"NAME", "STATE", "PROGRESS", "SERVERS", "WORKERS", "EXAMPLES/S", "LOSS", "ETA", "RESCALES", "AGE", "+REASON"}}
+	t := table{columns: []string{"NAME", "STATE", "PROGRESS", "SERVERS", "WORKERS", "STEP/S", "LOSS", "ETA", "RESCALES", "AGE", "+EXAMPLES/S", "+WORKLOAD", "+REASON"}}
 	for _, s := range list {
-		share, age := "-", "-"
+		share, age, speed, loss, eta := "-", "-", "-", "-", "-"
 		if s.Steps > 0 {
 			share = fmt.Sprintf("%d/%d", s.Step, s.Steps)
 		}
-		if !s.Updated.IsZero() {
-			age = humanAge(time.Since(s.Updated))
+		known := readAsked(s.Job)
+		if !known.began.IsZero() {
+			age = humanAge(time.Since(known.began))
 		}
-		t.rows = append(t.rows, []string{s.Job, string(s.State), share, fmt.Sprint(s.Servers), fmt.Sprint(s.Workers), fmt.Sprintf("%.0f", float64(s.ExamplesPerS)),
-			fmt.Sprintf("%.4f", float64(s.Loss)), humanAge(time.Duration(float64(s.ETAS) * float64(time.Second))), fmt.Sprint(len(s.Rescales)), age, s.Reason})
+		if s.Step > 0 && !s.State.Final() {
+			eta = humanAge(time.Duration(float64(s.ETAS) * float64(time.Second)))
+			if known.Plan.Batch > 0 {
+				speed = fmt.Sprintf("%.1f", float64(s.ExamplesPerS)/float64(known.Plan.Batch))
+			}
+		}
+		if s.Step > 0 {
+			loss = s.Loss.String()
+		}
+		t.rows = append(t.rows, []string{s.Job, string(s.State), share, fmt.Sprint(s.Servers), fmt.Sprint(s.Workers), speed, loss, eta,
+			fmt.Sprint(len(s.Rescales)), age, s.ExamplesPerS.String(), s.Workload, s.Reason})
 	}
 	return t
 }
 
 func (a *app) printStatus(s spec.Status) error {
-	if err := a.print(s, statusTable([]spec.Status{s})); err != nil || a.format != asWide {
+	if err := a.print(s, statusTable([]spec.Status{s})); err != nil || a.format != asWide || len(s.Members) == 0 {
 		return err
 	}
 	t := table{columns: []string{"ROLE", "ID", "INCARNATION", "PID", "STATE", "STEP", "ADDRESS"}}
@@ -108,6 +118,13 @@ func (a *app) printStatus(s spec.Status) error {
 
 // watch prints a job's changes until it ends.
 func (a *app) watch(ctx context.Context, d *rundir.Dir) error {
+	s, err := statusOf(ctx, d)
+	if err != nil {
+		return err
+	}
+	if s.State.Final() {
+		return a.printStatus(s)
+	}
 	client, err := connect(ctx, "status", d.Name)
 	if err != nil {
 		return err
@@ -127,7 +144,7 @@ func (a *app) watch(ctx context.Context, d *rundir.Dir) error {
 			}
 		}
 	}
-	if err == io.EOF {
+	if err == io.EOF || ctx.Err() != nil { // interrupting is the way to end it
 		return nil
 	}
 	return err

@@ -8,12 +8,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
+	"optimus/internal/failure"
 	"optimus/models"
 	"optimus/paa"
 	"optimus/spec"
@@ -90,31 +91,32 @@ func (a *app) train(c *cobra.Command, f *trainFlags) error {
 	if _, err := models.Lookup(j.Workload); err != nil {
 		return usageError(c, err, "")
 	}
-	if j.Data != "" {
-		abs, err := filepath.Abs(j.Data)
-		if err != nil {
-			return err
+	for _, path := range []*string{&j.Data, &j.CheckpointDir} { // child processes and later runs have other folders
+		if *path == "" {
+			continue
 		}
-		j.Data = abs
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return failure.E("find", *path, "", err, "give an absolute path")
+		}
+		*path = abs
 	}
 	check := j
 	if check.Name == "" {
 		check.Name = "unnamed"
 	}
 	if err := check.Validate(); err != nil {
-		return usageError(c, errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")), "")
+		return usageError(c, errors.New(err.Error()), "")
 	}
 	p := newProgress(a.stderr, j)
 	ctx, done := interruptible()
 	defer done()
 	result, err := train.Run(ctx, j, train.Options{Child: []string{"member"}, Log: logger(a.stderr, f.verbose), Notify: p.show})
 	p.close()
-	if result.Job != "" {
-		if perr := a.printResult(result); perr != nil && err == nil {
-			err = perr
-		}
+	if err != nil && (result.Job == "" || failure.KindOf(err) != failure.Canceled) {
+		return err
 	}
-	return err
+	return errors.Join(a.printResult(result), err) // one that was stopped has a result as well
 }
 
 func (a *app) printResult(r spec.Result) error {
@@ -147,7 +149,8 @@ func interruptible() (context.Context, func()) {
 		if !ok {
 			return
 		}
-		cancel(fmt.Errorf("interrupted by %v", s))
+		number, _ := s.(syscall.Signal)
+		cancel(fmt.Errorf("interrupted by %s", unix.SignalName(number)))
 		if _, ok = <-signals; ok {
 			os.Exit(130)
 		}
