@@ -65,6 +65,7 @@ type Transfer struct {
 	From, To   [2]int // servers, workers
 	Source     Source
 	Boundary   int64
+	Moves      int   // ranges that changed their server
 	Elements   int64 // parameters that changed their server
 	Bytes      int64 // the same with optimizer state
 	AuxBytes   int64

@@ -200,6 +200,7 @@ func (c *Controller) enterSwitch() {
 		}
 		for _, m := range Moves(c.gen, t.gen) {
 			t.pairs[[2]int{m.From, m.To}] = true
+			t.transfer.Moves++
 		}
 	}
 	for _, a := range t.gen.Servers {

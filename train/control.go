@@ -126,6 +126,11 @@ func (s *control) await(ctx context.Context, op string, do func(id int64)) error
 // Rescale changes the counts and answers with what moved once the first step of
 // the new generation is done.
 func (s *control) Rescale(ctx context.Context, r *rpc.RescaleRequest) (*rpc.RescaleReply, error) {
+	if r.TimeoutMs > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.TimeoutMs)*time.Millisecond)
+		defer cancel()
+	}
 	report, err := s.rescale(ctx, int(r.Servers), int(r.Workers))
 	if err != nil {
 		return nil, err
@@ -178,8 +183,8 @@ func (s *control) Checkpoint(ctx context.Context, _ *rpc.CheckpointRequest) (*rp
 	if err := s.await(ctx, "checkpoint", s.c.ctl.Checkpoint); err != nil {
 		return nil, err
 	}
-	status, _ := s.c.rec.Status()
-	return &rpc.CheckpointReply{Path: status.LastCheckpoint, Step: int64(status.Step)}, nil
+	path, step := s.c.rec.saved()
+	return &rpc.CheckpointReply{Path: path, Step: step}, nil
 }
 
 // Stop ends the job, after a checkpoint if asked.

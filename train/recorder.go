@@ -20,12 +20,13 @@ type recorder struct {
 	out    *telemetry.Writer
 	notify func(spec.Status) // after each change; may be nil
 
-	mu      sync.Mutex
-	status  spec.Status
-	members map[elastic.Member]*spec.Member
-	watch   chan struct{} // closed and replaced at each change
-	sha     string
-	stale   int64 // largest staleness seen
+	mu        sync.Mutex
+	status    spec.Status
+	members   map[elastic.Member]*spec.Member
+	watch     chan struct{} // closed and replaced at each change
+	sha       string
+	savedStep int64 // of the last checkpoint
+	stale     int64 // largest staleness seen
 
 	started  time.Time
 	last     time.Time // of the last step
@@ -59,7 +60,7 @@ func newRecorder(l *layout, t *Task, out *telemetry.Writer, notify func(spec.Sta
 		started: now, last: now, phases: map[int][]mark{}, answers: map[int64]spec.RescaleReport{}}
 	r.examples = from * int64(l.Plan.Batch)
 	r.status = spec.Status{Job: l.Job.Name, Workload: l.Job.Workload, State: spec.Starting, Steps: int(min(l.Steps, 1<<31)), Epochs: l.Epochs,
-		Step: int(from), Updated: now, Members: []spec.Member{}, Rescales: []spec.RescaleReport{}}
+		Step: int(from), Epoch: float64(r.examples) / float64(max(l.Plan.Examples, 1)), Updated: now, Members: []spec.Member{}, Rescales: []spec.RescaleReport{}}
 	if l.Job.Mode != spec.BSP && l.Job.Steps == 0 {
 		r.status.Steps = 0
 	}
@@ -309,7 +310,7 @@ func (r *recorder) committed(e elastic.Event) {
 	}
 	if t.From != t.To && t.Source == elastic.FromPeers {
 		report := spec.RescaleReport{Step: int(e.Step), From: t.From, To: t.To, Generation: uint64(g.Number), ElementsMoved: t.Elements,
-			BytesMoved: t.Bytes + t.AuxBytes, AuxBytesMoved: t.AuxBytes, Phases: r.phaseReport(g.Number, now),
+			BytesMoved: t.Bytes + t.AuxBytes, AuxBytesMoved: t.AuxBytes, Moves: t.Moves, Phases: r.phaseReport(g.Number, now),
 			StateDigest: fmt.Sprintf("%016x%016x", t.Params, t.State)}
 		p := &pending{report: report, boundary: now, after: e.Step + 1, command: t.Command}
 		if e.Step == int64(r.status.Step) {
@@ -346,7 +347,7 @@ func (r *recorder) checkpoint(s elastic.SnapshotTaken, dir, sha string, err erro
 	r.write(rec)
 	if err == nil {
 		r.mu.Lock()
-		r.status.LastCheckpoint, r.sha = dir, sha
+		r.status.LastCheckpoint, r.sha, r.savedStep = dir, sha, s.Step
 		r.mu.Unlock()
 	}
 	r.changed()
@@ -364,6 +365,13 @@ func (r *recorder) rescaled(command int64) (report *spec.RescaleReport, open boo
 		open = open || p.command == command
 	}
 	return nil, open
+}
+
+// saved returns the folder and the step of the last checkpoint.
+func (r *recorder) saved() (string, int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status.LastCheckpoint, r.savedStep
 }
 
 // result is what the run ends with.

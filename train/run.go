@@ -84,6 +84,8 @@ type run struct {
 	out     *telemetry.Writer
 	from    *elastic.Newest
 	past    elastic.Past
+
+	timeOver bool // the job's own time limit ended it
 }
 
 // prepare checks everything that can be checked before anything starts.
@@ -177,11 +179,17 @@ func (r *run) resume() error {
 	if m.Seed != r.layout.Plan.Seed || m.Batch != r.layout.Plan.Batch {
 		return failure.E("resume", dir, failure.Conflict, fmt.Errorf("its seed %d and batch %d decide which examples come next; these are %d and %d", m.Seed, m.Batch, r.layout.Plan.Seed, r.layout.Plan.Batch), "resume with the same --seed and --batch")
 	}
+	if (m.Mode == string(spec.BSP)) != (j.Mode == spec.BSP) {
+		return failure.E("resume", dir, failure.Conflict, fmt.Errorf("it is of a job with mode %s, whose account of the data mode %s cannot use", m.Mode, j.Mode), "resume with --mode "+m.Mode)
+	}
 	r.from = &elastic.Newest{Step: m.Step, Dir: dir}
 	if len(m.Cursor) > 0 {
 		r.from.Ledger = new(order.Ledger)
 		if err := json.Unmarshal(m.Cursor, r.from.Ledger); err != nil {
 			return failure.E("resume", dir, failure.Corrupt, err, "resume from an older checkpoint")
+		}
+		if err := r.from.Ledger.SetEpochs(r.layout.Epochs); err != nil {
+			return failure.E("resume", dir, failure.InvalidArgument, err, "raise --epochs")
 		}
 	}
 	return nil
@@ -311,12 +319,19 @@ func (r *run) run(ctx context.Context) (spec.Result, error) {
 	}
 	if d := time.Duration(l.Job.MaxTime); d > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, d, fmt.Errorf("the time limit of %v is over", d))
+		ctx, cancel = context.WithTimeoutCause(ctx, d, fmt.Errorf("%w: %v", errTimeOver, d))
 		defer cancel()
 	}
 	err = c.run(ctx, r.o.Tune.Tick, r.o.Tune.Grace)
+	if errors.Is(context.Cause(ctx), errTimeOver) {
+		r.timeOver = true
+	}
 	return r.end(c, err)
 }
+
+// errTimeOver is the cause of a stop by the job's own time limit, which is an
+// end that was asked for.
+var errTimeOver = errors.New("the time limit is over")
 
 func (r *run) starter(c *coordinator, socket string) starter {
 	if r.layout.Job.Launch != spec.Process {
@@ -335,6 +350,7 @@ func (r *run) end(c *coordinator, err error) (spec.Result, error) {
 	case err != nil:
 	case state == elastic.Broken:
 		err = failure.E("train", r.layout.Job.Name, failure.LostMember, errors.New(reason), "logs are in "+r.dir.Logs())
+	case state == elastic.Stopped && r.timeOver:
 	case state == elastic.Stopped:
 		err = failure.E("train", r.layout.Job.Name, failure.Canceled, errors.New(reason), "go on with --resume "+r.layout.Job.Name)
 	}

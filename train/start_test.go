@@ -17,7 +17,6 @@ import (
 type seen struct {
 	mu    sync.Mutex
 	first map[*probe]float32
-	steps [][]float32 // by order of arrival
 }
 
 // probe is LIN1 that notes what it was given.

@@ -75,6 +75,21 @@ func NewLedger(plan Plan, chunkSize, epochs int) (*Ledger, error) {
 // another at the end of an epoch, and two epochs may overlap.
 func (l *Ledger) SetBarrier(on bool) { l.s.Barrier = on }
 
+// SetEpochs changes how many passes there are in all, for a job that goes on
+// with another length. It fails if more than that have begun.
+func (l *Ledger) SetEpochs(n int) error {
+	s := l.s
+	s.Epochs = n
+	if err := s.validate(); err != nil {
+		return err
+	}
+	if s.Epoch == n && s.Next > 0 {
+		return fmt.Errorf("ledger: %w: pass %d has begun and %d are wanted", ErrInvalid, s.Epoch+1, n)
+	}
+	l.s = s
+	return nil
+}
+
 // Lease gives a worker its next chunk. With wait there is none now but may be
 // later: others still hold work, which may come back or ends the epoch. With
 // done all epochs are done. A worker may hold several chunks.

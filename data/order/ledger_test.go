@@ -290,3 +290,23 @@ func ExampleLedger() {
 	// {0 2 3}
 	// {0 3 5}
 }
+
+func TestSetEpochs(t *testing.T) {
+	l, err := NewLedger(Plan{Seed: 1, Examples: 4, Batch: 2}, 4, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Lease("a")
+	if err := l.SetEpochs(0); !errors.Is(err, ErrInvalid) {
+		t.Errorf("0 passes after the first has begun: %v", err)
+	}
+	if err := l.SetEpochs(1); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Done("a", Chunk{0, 0, 4}, 4); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, done := l.Lease("a"); !done {
+		t.Error("a second pass was leased, one is wanted")
+	}
+}
