@@ -34,8 +34,9 @@ type coordinator struct {
 
 	command int64
 	answers map[int64]func(error)
-	wg      sync.WaitGroup // manifests being written
-	failed  error          // the journal cannot be written: nothing may be decided any more
+	wg      sync.WaitGroup      // manifests being written
+	watch   func(elastic.Event) // tests: sees every event; nil otherwise
+	failed  error               // the journal cannot be written: nothing may be decided any more
 }
 
 // starter launches members and ends them.
@@ -210,6 +211,9 @@ func (c *coordinator) event(e elastic.Event) {
 		c.commitCheckpoint(*e.Snapshot)
 	}
 	c.rec.event(e, c.ctl.Generation())
+	if c.watch != nil {
+		c.watch(e)
+	}
 }
 
 // commitCheckpoint writes the manifest, which makes the shards a checkpoint, on

@@ -174,6 +174,12 @@ func (r *recorder) step(e elastic.Event) {
 		rec.Phases = telemetry.Phases{Pull: max(rec.Phases.Pull, p.Pull), Compute: max(rec.Phases.Compute, p.Compute),
 			Push: max(rec.Phases.Push, p.Push), Total: max(rec.Phases.Total, p.Total)}
 	}
+	if e.Missing > 0 {
+		// A worker died after its push was applied and before its report came.
+		// The version exists, so it holds the whole batch.
+		rec.IDs = r.layout.Plan.IDs(e.Step, nil)
+		rec.BatchExamples = len(rec.IDs)
+	}
 	mean := 0.0
 	if weight > 0 {
 		mean = loss / weight

@@ -53,6 +53,11 @@ func rescaleAt(ctx context.Context, root, job string, status <-chan spec.Status,
 	if err != nil {
 		return nil, err
 	}
+	return rescale(ctx, dir, p, w)
+}
+
+// rescale asks a running job for other counts over its socket.
+func rescale(ctx context.Context, dir *rundir.Dir, p, w int) (*spec.RescaleReport, error) {
 	socket, err := dir.Socket()
 	if err != nil {
 		return nil, err
