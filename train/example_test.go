@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 
 	"optimus/compute"
 	"optimus/compute/optim"
@@ -45,7 +46,7 @@ func ExampleRun() {
 	o := optim.Default(optim.SGD)
 	o.LR, o.Momentum = 0.2, 0.9
 	task := &train.Task{Name: "line", Params: []optim.Param{{Name: "ab", Shape: []int{2}}}, Optimizer: o,
-		Batch: 20, Epochs: 60, Examples: len(x),
+		Batch: 20, Epochs: 600, Examples: len(x),
 		New: func(int) (worker.Model, error) { return &line{x: x, y: y}, nil }}
 	root, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -54,8 +55,20 @@ func ExampleRun() {
 	}
 	defer os.RemoveAll(root)
 	job := spec.Default()
-	job.Servers.Count, job.Workers.Count = 2, 3
-	r, err := train.Run(context.Background(), job, train.Options{Task: task, Root: root})
-	fmt.Println(r.Steps, float64(r.Loss) < 1e-4, err)
-	// Output: 300 true <nil>
+	job.Name, job.Servers.Count, job.Workers.Count = "line", 2, 3
+	rescaled := make(chan error, 1)
+	var once sync.Once
+	watch := func(s spec.Status) { // after each step: at the hundredth, other counts
+		if s.Step >= 100 {
+			once.Do(func() {
+				go func() {
+					_, err := train.Rescale(context.Background(), root, "line", 1, 4)
+					rescaled <- err
+				}()
+			})
+		}
+	}
+	r, err := train.Run(context.Background(), job, train.Options{Task: task, Root: root, Notify: watch})
+	fmt.Println(r.Steps, float64(r.Loss) < 1e-4, r.Servers, r.Workers, err, <-rescaled)
+	// Output: 3000 true 1 4 <nil> <nil>
 }

@@ -8,7 +8,6 @@ import (
 	"go.uber.org/goleak"
 
 	"optimus/elastic"
-	"optimus/internal/rundir"
 	"optimus/spec"
 	"optimus/telemetry"
 )
@@ -77,11 +76,7 @@ func TestKilledInEachPhase(t *testing.T) {
 				}
 				j.start(t.Context())
 				j.step(25)
-				dir, err := rundir.Open(j.o.Root, "job")
-				if err != nil {
-					t.Fatal(err)
-				}
-				rep, err := rescale(t.Context(), dir, to[0], to[1])
+				rep, err := Rescale(t.Context(), j.o.Root, "job", to[0], to[1])
 				t.Logf("rescale: %+v, %v", rep, err)
 				if _, err := j.wait(); err != nil {
 					t.Fatal(err)

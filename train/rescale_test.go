@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -49,30 +48,8 @@ func rescaleAt(ctx context.Context, root, job string, status <-chan spec.Status,
 			break
 		}
 	}
-	dir, err := rundir.Open(root, job)
-	if err != nil {
-		return nil, err
-	}
-	return rescale(ctx, dir, p, w)
-}
-
-// rescale asks a running job for other counts over its socket.
-func rescale(ctx context.Context, dir *rundir.Dir, p, w int) (*spec.RescaleReport, error) {
-	socket, err := dir.Socket()
-	if err != nil {
-		return nil, err
-	}
-	client, err := rpc.Dial(ctx, socket)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	r, err := client.Rescale(ctx, &rpc.RescaleRequest{Servers: int32(p), Workers: int32(w)})
-	if err != nil {
-		return nil, err
-	}
-	rep := new(spec.RescaleReport)
-	return rep, json.Unmarshal(r.ReportJson, rep)
+	r, err := Rescale(ctx, root, job, p, w)
+	return &r, err
 }
 
 // curve trains the generated cnn-rand set and returns the loss of each step.

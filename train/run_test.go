@@ -79,14 +79,14 @@ func TestRunToTheEnd(t *testing.T) {
 	}
 }
 
-// wide is a model of 100,000 parameters whose gradient costs nothing: what a
+// wide is a model of 20,000 parameters whose gradient costs nothing: what a
 // test of the machinery around it needs.
 type wide struct {
 	worker.Dense
 	sum, g []float32
 }
 
-const width = 100000
+const width = 20000
 
 func (m *wide) SetParam(_, offset int, v []float32) { copy(m.sum[offset:], v) }
 func (m *wide) Grad(int) compute.Grad               { return compute.Grad{Dense: m.g} }

@@ -156,6 +156,7 @@ func TestNothingLeaks(t *testing.T) {
 	<-hold
 	h2, g2, f2 := measure()
 	gate <- struct{}{}
+	t.Logf("live heap %d bytes at step 200, %d at step 1,000", h1, h2)
 	if d := float64(h2) - float64(h1); d > 0.02*float64(h1) {
 		t.Errorf("live heap grew from %d to %d bytes between steps 200 and 1,000", h1, h2)
 	}
