@@ -34,7 +34,8 @@ type Options struct {
 	Slow   func(worker int) func() // tests: what to call once per step of a worker
 	Tune   tuning                  // tests: shorter times
 
-	reach func(*coordinator) // tests: the running job\'s inside
+	reach   func(*coordinator) // tests: the running job\'s inside
+	network transport.Network  // tests: in place of the in-process one
 }
 
 // tuning holds the times that tests shorten. Zero values are the defaults.
@@ -373,7 +374,11 @@ func ifGeneration(c *elastic.Controller) int {
 }
 
 func newGoroutines(c *coordinator, o Options) *goroutines {
-	g := &goroutines{c: c, network: transport.InProcess(), log: o.Log, tune: o.Tune, cancel: map[elastic.Member]context.CancelCauseFunc{}}
+	network := o.network
+	if network == nil {
+		network = transport.InProcess()
+	}
+	g := &goroutines{c: c, network: network, log: o.Log, tune: o.Tune, cancel: map[elastic.Member]context.CancelCauseFunc{}}
 	if o.Slow != nil {
 		g.slow = func(m elastic.Member) func() { return o.Slow(m.ID) }
 	}
