@@ -112,7 +112,7 @@ func Open(root, name string) (*Dir, error) {
 		err = fmt.Errorf("%s is not a folder", d.Path)
 	}
 	if err != nil {
-		return nil, failure.E("open", "job "+name, "", err, "list the jobs with `optimus ls`")
+		return nil, failure.E("open", "job "+name, "", err, "list the jobs with `optimus status`")
 	}
 	return d, nil
 }
