@@ -328,6 +328,8 @@ func verdict(a *wire.Frame, from elastic.Address) error {
 		return fatal{fmt.Errorf("%s refused: %s", from.Member, a.Text)}
 	case a.Outcome == refresh || a.Outcome == gone:
 		return fmt.Errorf("%s: %w", from.Member, elastic.ErrRefresh)
+	case a.Outcome == early:
+		return fmt.Errorf("%s: %s", from.Member, a.Text)
 	}
 	return nil
 }
@@ -346,6 +348,8 @@ func (c *Client) clock(ctx context.Context, g *elastic.Generation, conn *transpo
 	if ok {
 		return base, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Retry)
+	defer cancel()
 	a, err := conn.Call(ctx, &wire.Frame{Header: c.header(wire.Hello, g.Number, 0, pieces.ID{})})
 	if err != nil {
 		return 0, err

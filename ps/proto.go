@@ -28,6 +28,7 @@ const (
 	refresh
 	refused
 	gone
+	early // ask again soon
 )
 
 func outcome(o pieces.Outcome) uint8 {

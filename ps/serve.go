@@ -58,8 +58,7 @@ func (s *Server) serve(conn transport.Conn) {
 		case wire.Pull:
 			s.pull(conn, f)
 		case wire.Hello:
-			clock, _ := s.store.Clock(pieces.Worker{ID: int(f.From), Incarnation: f.Incarnation})
-			conn.Send(&wire.Frame{Header: wire.Header{Kind: wire.Hello, Request: f.Request, Step: clock}})
+			s.clock(conn, f)
 		case wire.Move:
 			s.post(func() { s.arrived(f, conn) })
 		default:
@@ -71,6 +70,26 @@ func (s *Server) serve(conn transport.Conn) {
 func (s *Server) refuse(conn transport.Conn, f *wire.Frame, why string) {
 	conn.Send(&wire.Frame{Header: wire.Header{Kind: wire.Failure, Outcome: refused, Request: f.Request}, Text: why})
 	f.Release()
+}
+
+// clock tells a worker where its clock stands here (ssp). The worker may know of
+// the commit of its generation before this server does, and must ask again.
+func (s *Server) clock(conn transport.Conn, f *wire.Frame) {
+	out := &wire.Frame{Header: wire.Header{Kind: wire.Hello, Request: f.Request}}
+	s.gate.RLock()
+	clock, member := s.store.Clock(pieces.Worker{ID: int(f.From), Incarnation: f.Incarnation})
+	switch gen, want := s.gen.Load(), int64(f.Generation); {
+	case gen < want:
+		out.Outcome, out.Text = early, fmt.Sprintf("the commit of generation %d has not come yet", want)
+	case gen > want:
+		out.Outcome = refresh
+	case !member:
+		out.Outcome, out.Text = refused, fmt.Sprintf("worker %d#%d is not a member of generation %d", f.From, f.Incarnation, gen)
+	default:
+		out.Step = clock
+	}
+	s.gate.RUnlock()
+	conn.Send(out)
 }
 
 // push gives a contribution to the store. The store keeps the values until they
