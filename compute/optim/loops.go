@@ -2,7 +2,7 @@ package optim
 
 import "math"
 
-//go:generate go run -C ../cpu/sgemm/gen ./optim -out ../../../optim/loops_amd64.s -stubs ../../../optim/loops_amd64.go -pkg optim
+//go:generate go run -C ../cpu/gen ./optim -out ../../optim/loops_amd64.s -stubs ../../optim/loops_amd64.go -pkg optim
 
 // scalars is what one update applies to every element. The assembly reads it as
 // an array of float32 in this order.

@@ -1,6 +1,6 @@
 package sgemm
 
-//go:generate go run -C gen ./sgemm -out ../micro_amd64.s -stubs ../micro_amd64.go -pkg sgemm
+//go:generate go run -C ../gen ./sgemm -out ../sgemm/micro_amd64.s -stubs ../sgemm/micro_amd64.go -pkg sgemm
 
 import "optimus/internal/level"
 

@@ -12,7 +12,7 @@ import (
 	"optimus/internal/level"
 )
 
-//go:generate go run -C ../sgemm/gen ./vec -out ../../vec/loops_amd64.s -stubs ../../vec/loops_amd64.go -pkg vec
+//go:generate go run -C ../gen ./vec -out ../vec/loops_amd64.s -stubs ../vec/loops_amd64.go -pkg vec
 
 // Add adds src to dst, element by element. It panics if they differ in length.
 func Add(dst, src []float32) {

@@ -1,4 +1,4 @@
-module optimus/compute/cpu/sgemm/gen
+module optimus/compute/cpu/gen
 
 go 1.26.0
 
