@@ -9,7 +9,8 @@ type Array struct {
 }
 
 // Batch is a share of the global batch: N examples, maybe none. Inputs follow
-// Program.Inputs; each holds exactly N times the input's size.
+// Program.Inputs; each holds exactly N times the input's size, and as many times
+// that as the batch has time steps where the input has a time axis.
 type Batch struct {
 	N      int
 	Inputs []Array

@@ -1,9 +1,11 @@
 package compute
 
-// Op is one operation of a Program: a pointer to one of the structs of this file;
-// the steps that run its passes share the pointer. X and Y are its input and output, DX and DY the gradients of the loss with respect to them
-// (None where nobody needs one). Shapes are per example and row-major. A backend
-// implements every Op in the passes that its comment names.
+// Op is one operation of a Program: a pointer to one of the structs of this
+// package; the steps that run its passes share the pointer. X and Y are its input
+// and output, DX and DY the gradients of the loss with respect to them (None where
+// nobody needs one). Shapes are row-major and per example; where the buffers have
+// a time axis, T stands for its length, and sizes without T are per time step. A
+// backend implements every Op in the passes that its comment names.
 type Op interface {
 	// Uses lists what the operation reads and writes; entries may be None.
 	Uses() Use
@@ -29,21 +31,8 @@ type Load struct {
 	Size int
 }
 
-// Crop is Load with augmentation for pictures [C,H,W]: in training each example
-// is shifted by up to Pad pixels either way in both axes (zeros come in) and, if
-// Mirror is set, mirrored left to right half the time, keyed by (seed, epoch,
-// example, Layer). In evaluation it copies. Forward.
-type Crop struct {
-	In      int
-	Y       Buf
-	C, H, W int
-	Pad     int
-	Mirror  bool
-	Layer   uint64
-}
-
-// Lookup reads rows of an embedding: Y[t] = Table[ids[t]], T ids per example of
-// Width values each. Forward, ParamGrad.
+// Lookup reads rows of an embedding: Y[t] = Table[ids[t]], T ids per example (or
+// time step) of Width values each. Forward, ParamGrad.
 type Lookup struct {
 	Ids      int // input
 	Table    int // block, usually with Rows
@@ -51,8 +40,8 @@ type Lookup struct {
 	T, Width int
 }
 
-// Dense is Y = X·Wᵀ + b on each of Rows rows: W [Out,In], b [Out] (or None).
-// Forward, InputGrad, ParamGrad.
+// Dense is Y = X·Wᵀ + b on each of Rows rows of an example (or time step):
+// W [Out,In], b [Out] (or None). Forward, InputGrad, ParamGrad.
 type Dense struct {
 	IO
 	W, B          int
@@ -87,43 +76,18 @@ type ReLU struct {
 	Size int
 }
 
+// Add is the sum of its inputs. Forward, InputGrad.
+type Add struct {
+	X, DX []Buf
+	Y, DY Buf
+	Size  int
+}
+
 // Concat puts its inputs one behind the other. Forward, InputGrad.
 type Concat struct {
 	X, DX []Buf
 	Sizes []int
 	Y, DY Buf
-}
-
-// Conv2D is a convolution of X [C,H,W] with W [O,C,K,K] (layout OIHW) and zero
-// padding; Y [O,OH,OW], OH = (H+2·Pad-K)/Stride+1. Forward, InputGrad, ParamGrad.
-type Conv2D struct {
-	IO
-	Filter, B           int // blocks; B may be None
-	C, H, W             int
-	O, K, Stride, Pad   int
-	OutHeight, OutWidth int
-}
-
-// BatchNorm is Y = γ·(X-μ)/√(σ²+Eps) + β per channel of X [C,Area]; μ and σ² are
-// those of the batch in training (σ² biased) and Mean and Var in evaluation
-// (Ioffe and Szegedy, 2015, algorithm 1). The statistics pushed for Var are
-// biased as well, so that a sum over shares is their plain average. Forward,
-// InputGrad, ParamGrad; ParamGrad comes before InputGrad, which reads its sums.
-type BatchNorm struct {
-	IO
-	Gamma, Beta int // blocks [C]
-	Mean, Var   int // auxiliary arrays [C]
-	C, Area     int
-	Eps         float64
-}
-
-// Pool takes the maximum, or with Avg the mean, over K×K windows of X [C,H,W]
-// without padding; Y [C,OutHeight,OutWidth]. Forward, InputGrad.
-type Pool struct {
-	IO
-	Avg                 bool
-	C, H, W, K, Stride  int
-	OutHeight, OutWidth int
 }
 
 // Dropout zeroes a share Rate of X in training and scales the rest by
@@ -146,23 +110,16 @@ type SoftmaxLoss struct {
 }
 
 func (o Load) Uses() Use    { return Use{Buffers: []Buf{o.Y}, Inputs: []int{o.In}} }
-func (o Crop) Uses() Use    { return Use{Buffers: []Buf{o.Y}, Inputs: []int{o.In}} }
 func (o Dense) Uses() Use   { return Use{Buffers: o.buffers(), Blocks: []int{o.W, o.B}} }
 func (o Conv1D) Uses() Use  { return Use{Buffers: o.buffers(), Blocks: []int{o.W, o.B}} }
 func (o MaxTime) Uses() Use { return Use{Buffers: o.buffers()} }
 func (o ReLU) Uses() Use    { return Use{Buffers: o.buffers()} }
-func (o Conv2D) Uses() Use  { return Use{Buffers: o.buffers(), Blocks: []int{o.Filter, o.B}} }
-func (o Pool) Uses() Use    { return Use{Buffers: o.buffers()} }
 func (o Dropout) Uses() Use { return Use{Buffers: o.buffers()} }
 func (o Lookup) Uses() Use {
 	return Use{Buffers: []Buf{o.Y, o.DY}, Blocks: []int{o.Table}, Inputs: []int{o.Ids}}
 }
-func (o Concat) Uses() Use {
-	return Use{Buffers: append(append([]Buf{o.Y, o.DY}, o.X...), o.DX...)}
-}
-func (o BatchNorm) Uses() Use {
-	return Use{Buffers: o.buffers(), Blocks: []int{o.Gamma, o.Beta}, Aux: []int{o.Mean, o.Var}}
-}
+func (o Concat) Uses() Use { return Use{Buffers: append(append([]Buf{o.Y, o.DY}, o.X...), o.DX...)} }
+func (o Add) Uses() Use    { return Use{Buffers: append(append([]Buf{o.Y, o.DY}, o.X...), o.DX...)} }
 func (o SoftmaxLoss) Uses() Use {
 	return Use{Buffers: []Buf{o.X, o.DX}, Inputs: []int{o.Labels}}
 }

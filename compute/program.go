@@ -12,10 +12,29 @@ type Buf int
 // None is the absent buffer, block, or auxiliary array.
 const None = -1
 
-// Buffer is an activation or its gradient: Size float32 values per example.
+// Axis is a time axis of a Program: 0 is none, k is Axes[k-1].
+type Axis int
+
+// TimeAxis is a dimension whose length differs from batch to batch: the padded
+// length of the batch's sequences. Memory is for Max; work is for the length.
+type TimeAxis struct {
+	Name string
+	Max  int
+	// Of, if not 0, makes this the axis that a window leaves of an earlier one:
+	// its length is (that of Of + 2·Pad - Window)/Stride + 1.
+	Of                  Axis
+	Window, Stride, Pad int
+}
+
+// Length returns the length of the axis for that of the axis Of.
+func (a TimeAxis) Length(of int) int { return (of+2*a.Pad-a.Window)/a.Stride + 1 }
+
+// Buffer is an activation or its gradient: Size float32 values per example and,
+// with an Axis, per time step.
 type Buffer struct {
 	Name string
 	Size int
+	Axis Axis
 	// Accumulate marks the gradient of a value that several operations read:
 	// it is cleared before a training step and every writer adds to it.
 	Accumulate bool
@@ -24,13 +43,14 @@ type Buffer struct {
 // Input is one array of a batch.
 type Input struct {
 	Name  string
-	Shape []int // per example
+	Shape []int // per example and, with an Axis, per time step
+	Axis  Axis
 	// Limit is 0 for float inputs; otherwise the input holds int32 values in
 	// [0, Limit): token ids, labels.
 	Limit int
 }
 
-// Size returns the number of values per example.
+// Size returns the number of values per example, or per time step of an example.
 func (in Input) Size() int { return product(in.Shape) }
 
 // Pass says which part of an operation a Step runs.
@@ -54,7 +74,8 @@ type Step struct {
 // Seal, so one Program may be compiled many times.
 type Program struct {
 	Name    string
-	Inputs  []Input // in the order of Batch.Inputs
+	Axes    []TimeAxis // those that a batch sets, and those made of them
+	Inputs  []Input    // in the order of Batch.Inputs
 	Buffers []Buffer
 	Params  []optim.Param // the Blocks, in the order in which the forward pass needs them
 	// Aux are arrays that follow statistics of the data instead of a gradient:
@@ -77,10 +98,13 @@ func (p *Program) Parameters() int {
 	return n
 }
 
-// Seal checks that every step names buffers, blocks and inputs that exist, and
-// sets the Wait and Ready marks. A block must be used forward and have a
+// Seal checks that axes can be measured, that every step names buffers, blocks
+// and inputs that exist, and sets the Wait and Ready marks. A block must be used forward and have a
 // gradient, else a worker would wait for ever.
 func (p *Program) Seal() error {
+	if err := p.checkAxes(); err != nil {
+		return fmt.Errorf("seal program %s: %w", p.Name, err)
+	}
 	first, last := make([]int, len(p.Params)), make([]int, len(p.Params))
 	for b := range p.Params {
 		first[b], last[b] = -1, -1
@@ -123,6 +147,46 @@ func (p *Program) Seal() error {
 		w.Wait, r.Ready = append(w.Wait, b), append(r.Ready, b)
 	}
 	return nil
+}
+
+// checkAxes verifies that each axis has a length: by an input, or by the axis that
+// it is made of.
+func (p *Program) checkAxes() error {
+	known := make([]bool, len(p.Axes)+1)
+	known[0] = true
+	for _, in := range p.Inputs {
+		if in.Axis < 0 || int(in.Axis) > len(p.Axes) {
+			return fmt.Errorf("input %q: axis %d of %d", in.Name, in.Axis, len(p.Axes))
+		}
+		known[in.Axis] = true
+	}
+	for i, a := range p.Axes {
+		k := Axis(i + 1)
+		switch {
+		case a.Max < 1:
+			return fmt.Errorf("axis %q: the most steps are %d; at least 1 is needed", a.Name, a.Max)
+		case a.Of < 0 || a.Of >= k:
+			return fmt.Errorf("axis %q is made of axis %d; it must be an earlier one", a.Name, a.Of)
+		case a.Of == 0 && !known[k]:
+			return fmt.Errorf("axis %q: no input tells its length", a.Name)
+		case a.Of != 0 && (a.Stride < 1 || a.Window < 1 || a.Max != a.Length(p.Axes[a.Of-1].Max)):
+			return fmt.Errorf("axis %q: %+v does not follow from axis %q", a.Name, a, p.Axes[a.Of-1].Name)
+		}
+	}
+	for _, b := range p.Buffers {
+		if b.Axis < 0 || int(b.Axis) > len(p.Axes) {
+			return fmt.Errorf("buffer %q: axis %d of %d", b.Name, b.Axis, len(p.Axes))
+		}
+	}
+	return nil
+}
+
+// Steps returns the most time steps of an axis; 1 for none.
+func (p *Program) Steps(a Axis) int {
+	if a == 0 {
+		return 1
+	}
+	return p.Axes[a-1].Max
 }
 
 func (p *Program) checkUse(u Use) error {

@@ -75,7 +75,48 @@ var nets = map[string]func(n *nn.Net){
 	"pools": func(n *nn.Net) {
 		x := n.Conv2D("a", n.Floats("x", 2, 7, 7), nn.Conv{Filters: 3, Kernel: 3, Pad: 1, Init: weights})
 		a, b, c := n.MaxPool(x, 3, 2), n.AvgPool(x, 2, 2), n.GlobalAvgPool(x)
-		n.SoftmaxCrossEntropy(n.Dense("d", n.Concat(a, b, c), 3, weights), n.Ints("label", 1, 3))
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Concat(n.Flatten(a), n.Flatten(b), n.Flatten(c)), 3, weights), n.Ints("label", 1, 3))
+	},
+	"conv2d groups, oblong window": func(n *nn.Net) {
+		x := n.Conv2D("a", n.Floats("x", 2, 7, 6), nn.Conv{Filters: 6, Window: compute.Window{KH: 3, KW: 2, StrideH: 2, PadH: 1}, Init: weights})
+		x = n.Conv2D("b", x, nn.Conv{Filters: 4, Kernel: 3, Pad: 1, Groups: 2, Init: weights})
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Flatten(x), 3, weights), n.Ints("label", 1, 3))
+	},
+	"shortcut": func(n *nn.Net) {
+		in := n.Floats("x", 2, 4, 4)
+		x := n.Conv2D("a", in, nn.Conv{Filters: 2, Kernel: 3, Pad: 1, Init: weights})
+		x = n.ReLU(n.Add(n.Conv2D("b", x, nn.Conv{Filters: 2, Kernel: 1, Init: weights}), x, in))
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Flatten(x), 3, weights), n.Ints("label", 1, 3))
+	},
+	"concat of channels": func(n *nn.Net) {
+		x := n.Conv2D("a", n.Floats("x", 2, 4, 3), nn.Conv{Filters: 2, Kernel: 3, Pad: 1, Init: weights})
+		x = n.Concat(n.Conv2D("b", x, nn.Conv{Filters: 3, Kernel: 1, Init: weights}), x)
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Flatten(n.Conv2D("c", x, nn.Conv{Filters: 2, Kernel: 3, Init: weights})), 3, weights), n.Ints("label", 1, 3))
+	},
+	"batch norm, fixed scale": func(n *nn.Net) {
+		x := n.Normalise("bn", n.Dense("b", n.Floats("x", 5), 6, weights), nn.Norm{FixGamma: true, Eps: 1e-3})
+		n.SoftmaxCrossEntropy(n.Dense("c", x, 3, weights), n.Ints("label", 1, 3))
+	},
+	"pools with border": func(n *nn.Net) {
+		x := n.Conv2D("a", n.Floats("x", 2, 6, 7), nn.Conv{Filters: 2, Kernel: 3, Pad: 1, Init: weights})
+		a := n.Pool(x, nn.Pooling{Kernel: 3, Stride: 2, Full: true})
+		b := n.Pool(x, nn.Pooling{Avg: true, Kernel: 3, Stride: 2, Pad: 1, Full: true})
+		c := n.Pool(x, nn.Pooling{Avg: true, Inside: true, Kernel: 3, Pad: 1})
+		d := n.Pool(x, nn.Pooling{Window: compute.Window{KH: 1, KW: 3, StrideW: 2, PadW: 1}})
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Concat(n.Flatten(a), n.Flatten(b), n.Flatten(c), n.Flatten(d)), 3, weights), n.Ints("label", 1, 3))
+	},
+	"rows over time": func(n *nn.Net) {
+		time := n.Time("t", 7)
+		words := n.Embedding("e", n.IntsOver(time, "word", 1, 9), 4, weights)
+		x := n.Dense("a", n.Concat(words, n.FloatsOver(time, "x", 3)), 5, weights)
+		x = n.Dropout(n.ReLU(n.BatchNorm("bn", n.Add(x, n.Dense("b", words, 5, weights)))), 0.2)
+		n.SoftmaxCrossEntropy(n.Dense("d", x, 3, weights), n.IntsOver(time, "label", 1, 3))
+	},
+	"pictures over time": func(n *nn.Net) {
+		time := n.Time("t", 9)
+		x := n.Conv2D("a", n.FloatsOver(time, "x", 1, 1, 6), nn.Conv{Filters: 3, Window: compute.Window{KH: 3, KW: 4, StrideW: 2, PadH: 1, PadW: 1}, Init: weights})
+		x = n.ReLU(n.BatchNorm("bn", n.Conv2D("b", x, nn.Conv{Filters: 2, Kernel: 3, Pad: 1, Init: weights})))
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Frames(x), 3, weights), n.IntsOver(time, "label", 1, 3))
 	},
 	"pictures": func(n *nn.Net) {
 		x := n.Conv2D("a", n.Pictures("x", 2, 5, 6, 2, true), nn.Conv{Filters: 2, Kernel: 3, Init: weights})
@@ -103,7 +144,11 @@ func random(p *compute.Program, n int, seed uint64) *reference {
 	r := &reference{p: p, batch: &compute.Batch{N: n}, key: compute.Key{Seed: seed, Epoch: 3}, train: true}
 	for i, in := range p.Inputs {
 		k, a := rng.NewKey(seed, 1, uint64(i)), compute.Array{Shape: in.Shape}
-		for j := range n * in.Size() {
+		size := in.Size()
+		if in.Axis != 0 { // batches of different lengths
+			size *= max(1, p.Axes[in.Axis-1].Max-n%4)
+		}
+		for j := range n * size {
 			if in.Limit > 0 {
 				a.I = append(a.I, int32(k.Intn(uint64(j), in.Limit)))
 			} else {

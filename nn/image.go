@@ -12,7 +12,7 @@ import (
 func (n *Net) Pictures(name string, c, h, w, pad int, mirror bool) *Value {
 	n.want(pad >= 0, "input %q: pad %d is negative", name, pad)
 	in := n.input(compute.Input{Name: name, Shape: []int{c, h, w}})
-	v := n.value(name, false, c, h, w)
+	v := n.value(name, false, 0, c, h, w)
 	n.emit(&compute.Crop{In: in, Y: v.buf, C: c, H: h, W: w, Pad: pad, Mirror: mirror, Layer: n.layer()}, v)
 	return v
 }
@@ -22,43 +22,106 @@ type Conv struct {
 	Filters, Kernel int
 	Stride          int // 0 means 1
 	Pad             int
-	NoBias          bool // for a batch norm behind it, which has a bias of its own
-	Init            optim.Init
+	// Window, if set, stands for Kernel, Stride and Pad where height and width
+	// differ.
+	Window compute.Window
+	Groups int  // 0 means 1; divides both numbers of channels
+	NoBias bool // for a batch norm behind it, which has a bias of its own
+	Init   optim.Init
 }
 
 // Conv2D convolves x [C,H,W]: [filters,H',W'], H' = (H+2·Pad-Kernel)/Stride + 1.
-// Blocks: W [filters,C,kernel,kernel], b [filters].
+// Blocks: W [filters,C/groups,kernel,kernel], b [filters].
 func (n *Net) Conv2D(name string, x *Value, c Conv) *Value {
-	if c.Stride == 0 {
-		c.Stride = 1
-	}
-	if !n.picture(name, x, c.Kernel-2*c.Pad, c.Stride) || !n.want(c.Kernel > 0 && c.Filters > 0 && c.Pad >= 0, "layer %q: %+v; sizes must be positive", name, c) {
+	w := square(c.Window, c.Kernel, c.Stride, c.Pad)
+	c.Groups = max(c.Groups, 1)
+	if !n.want(w.KH > 0 && w.KW > 0 && c.Filters > 0 && w.PadH >= 0 && w.PadW >= 0, "layer %q: %+v; sizes must be positive", name, c) || !n.picture(name, x, w) ||
+		!n.want(x.Shape[0]%c.Groups == 0 && c.Filters%c.Groups == 0, "layer %q: %d groups do not divide %d channels and %d filters", name, c.Groups, x.Shape[0], c.Filters) {
 		return x
 	}
-	in, h, w := x.Shape[0], x.Shape[1], x.Shape[2]
-	filter := n.param(optim.Param{Name: name + ".weight", Shape: []int{c.Filters, in, c.Kernel, c.Kernel}, Init: c.Init})
+	in := n.image(x)
+	filter := n.param(optim.Param{Name: name + ".weight", Shape: []int{c.Filters, in.C / c.Groups, w.KH, w.KW}, Init: c.Init})
 	bias := compute.None
 	if !c.NoBias {
 		bias = n.bias(name, c.Filters)
 	}
-	oh, ow := (h+2*c.Pad-c.Kernel)/c.Stride+1, (w+2*c.Pad-c.Kernel)/c.Stride+1
-	y, io := n.unary(name, x, true, c.Filters, oh, ow)
-	n.emit(&compute.Conv2D{IO: io, Filter: filter, B: bias, C: in, H: h, W: w, O: c.Filters, K: c.Kernel,
-		Stride: c.Stride, Pad: c.Pad, OutHeight: oh, OutWidth: ow}, x, compute.InputGrad, compute.ParamGrad)
+	y, io := n.slide(name, x, w, true, c.Filters, false)
+	n.emit(&compute.Conv2D{IO: io, Filter: filter, B: bias, In: in, Out: n.image(y), Window: w, Groups: c.Groups}, x, compute.InputGrad, compute.ParamGrad)
 	return y
+}
+
+// square returns w, or if it is not set that of a kernel as wide as high.
+func square(w compute.Window, kernel, stride, pad int) compute.Window {
+	if w == (compute.Window{}) {
+		w = compute.Window{KH: kernel, KW: kernel, StrideH: stride, StrideW: stride, PadH: pad, PadW: pad}
+	}
+	w.StrideH, w.StrideW = max(w.StrideH, 1), max(w.StrideW, 1)
+	return w
+}
+
+// image returns the geometry of x [C,H,W], or of [C,1,W] with a time axis.
+func (n *Net) image(x *Value) compute.Image {
+	m := compute.Image{C: x.Shape[0], H: x.Shape[1], W: x.Shape[2]}
+	if x.axis != 0 {
+		m.H = n.prog.Steps(x.axis)
+	}
+	return m
+}
+
+// slide makes the output of a layer that moves a window over x. With a time axis
+// the output has one of its own, unless the window keeps the length.
+func (n *Net) slide(name string, x *Value, w compute.Window, learned bool, channels int, full bool) (*Value, compute.IO) {
+	in := n.image(x)
+	h, wd := w.Over(in.H, in.W)
+	axis := x.axis
+	if full {
+		h, wd = overhang(h, in.H, w.KH, w.StrideH, w.PadH), overhang(wd, in.W, w.KW, w.StrideW, w.PadW)
+	}
+	if axis != 0 {
+		if of := (compute.TimeAxis{Of: axis, Window: w.KH, Stride: w.StrideH, Pad: w.PadH}); of.Length(in.H) != in.H || w.StrideH != 1 {
+			of.Name, of.Max = name, of.Length(in.H)
+			n.prog.Axes = append(n.prog.Axes, of)
+			axis = compute.Axis(len(n.prog.Axes))
+		}
+		h = 1
+	}
+	y := n.value(name, learned || x.grad != compute.None, axis, channels, h, wd)
+	n.read(x)
+	return y, compute.IO{X: x.buf, DX: x.grad, Y: y.buf, DY: y.grad}
+}
+
+// overhang returns how many windows there are if one more may hang over the edge,
+// as long as it begins inside the picture or the border before it.
+func overhang(whole, size, kernel, stride, pad int) int {
+	if (size+2*pad-kernel)%stride != 0 && whole*stride < size+pad {
+		return whole + 1
+	}
+	return whole
+}
+
+// Norm configures a batch norm.
+type Norm struct {
+	Eps      float64 // 0 means 1e-5
+	FixGamma bool    // γ stays 1
 }
 
 // BatchNorm normalises each channel of x [C,H,W] (or [C]) over the batch, then
 // scales and shifts it. Blocks: γ, β; auxiliary arrays: running mean, variance.
-func (n *Net) BatchNorm(name string, x *Value) *Value {
-	c := x.Shape[0]
+func (n *Net) BatchNorm(name string, x *Value) *Value { return n.Normalise(name, x, Norm{}) }
+
+// Normalise is BatchNorm with settings.
+func (n *Net) Normalise(name string, x *Value, c Norm) *Value {
+	if c.Eps == 0 {
+		c.Eps = 1e-5
+	}
+	channels := x.Shape[0]
 	one := optim.Init{Kind: optim.Constant, Scale: 1}
 	op := &compute.BatchNorm{
-		Gamma: n.param(optim.Param{Name: name + ".gamma", Shape: []int{c}, Init: one, NoDecay: true}),
-		Beta:  n.param(optim.Param{Name: name + ".beta", Shape: []int{c}, NoDecay: true}),
-		Mean:  n.aux(optim.Param{Name: name + ".mean", Shape: []int{c}}),
-		Var:   n.aux(optim.Param{Name: name + ".var", Shape: []int{c}, Init: one}),
-		C:     c, Area: x.Size() / c, Eps: 1e-5,
+		Gamma: n.param(optim.Param{Name: name + ".gamma", Shape: []int{channels}, Init: one, NoDecay: true}),
+		Beta:  n.param(optim.Param{Name: name + ".beta", Shape: []int{channels}, NoDecay: true}),
+		Mean:  n.aux(optim.Param{Name: name + ".mean", Shape: []int{channels}}),
+		Var:   n.aux(optim.Param{Name: name + ".var", Shape: []int{channels}, Init: one}),
+		C:     channels, Area: x.Size() / channels, FixGamma: c.FixGamma, Eps: c.Eps,
 	}
 	y, io := n.unary(name, x, true, x.Shape...)
 	op.IO = io
@@ -67,35 +130,62 @@ func (n *Net) BatchNorm(name string, x *Value) *Value {
 }
 
 // MaxPool is the maximum over k×k windows of x [C,H,W], stride apart.
-func (n *Net) MaxPool(x *Value, k, stride int) *Value { return n.pool(x, k, stride, false) }
-
-// AvgPool is the mean over k×k windows of x [C,H,W], stride apart.
-func (n *Net) AvgPool(x *Value, k, stride int) *Value { return n.pool(x, k, stride, true) }
-
-// GlobalAvgPool is the mean over all pixels of x [C,S,S]: [C,1,1].
-func (n *Net) GlobalAvgPool(x *Value) *Value {
-	if !n.want(len(x.Shape) == 3 && x.Shape[1] == x.Shape[2], "global pool of %q: shape %v is not [C,S,S]", x.name, x.Shape) {
-		return x
-	}
-	return n.pool(x, x.Shape[1], 1, true)
+func (n *Net) MaxPool(x *Value, k, stride int) *Value {
+	return n.Pool(x, Pooling{Kernel: k, Stride: stride})
 }
 
-func (n *Net) pool(x *Value, k, stride int, avg bool) *Value {
-	name := x.name + ".pool"
-	if !n.picture(name, x, k, stride) || !n.want(k > 0, "layer %q: window %d", name, k) {
+// AvgPool is the mean over k×k windows of x [C,H,W], stride apart.
+func (n *Net) AvgPool(x *Value, k, stride int) *Value {
+	return n.Pool(x, Pooling{Avg: true, Kernel: k, Stride: stride})
+}
+
+// GlobalAvgPool is the mean over all pixels of x [C,H,W]: [C,1,1].
+func (n *Net) GlobalAvgPool(x *Value) *Value {
+	if !n.want(len(x.Shape) == 3 && x.axis == 0, "global pool of %q: shape %v is not [C,H,W]", x.name, x.Shape) {
 		return x
 	}
-	c, h, w := x.Shape[0], x.Shape[1], x.Shape[2]
-	oh, ow := (h-k)/stride+1, (w-k)/stride+1
-	y, io := n.unary(name, x, false, c, oh, ow)
-	n.emit(&compute.Pool{IO: io, Avg: avg, C: c, H: h, W: w, K: k, Stride: stride, OutHeight: oh, OutWidth: ow}, x, compute.InputGrad)
+	return n.Pool(x, Pooling{Avg: true, Window: compute.Window{KH: x.Shape[1], KW: x.Shape[2]}})
+}
+
+// Pooling configures a pooling layer.
+type Pooling struct {
+	Avg                 bool // the mean; else the maximum
+	Kernel, Stride, Pad int
+	Window              compute.Window // as in Conv
+	Full                bool           // a last window may hang over the edge: sizes are rounded up
+	Inside              bool           // a mean leaves the border out of its divisor
+}
+
+// Pool takes the maximum or mean of windows of x [C,H,W].
+func (n *Net) Pool(x *Value, c Pooling) *Value {
+	name, w := x.name+".pool", square(c.Window, c.Kernel, c.Stride, c.Pad)
+	if !n.want(w.KH > 0 && w.KW > 0 && w.PadH >= 0 && w.PadW >= 0 && w.PadH < w.KH && w.PadW < w.KW, "layer %q: %+v; a window needs a size, and its border must be narrower", name, c) ||
+		!n.picture(name, x, w) || !n.want(x.axis == 0 || !c.Full, "layer %q: windows over time cannot hang over the edge", name) {
+		return x
+	}
+	y, io := n.slide(name, x, w, false, x.Shape[0], c.Full)
+	n.emit(&compute.Pool{IO: io, Avg: c.Avg, Inside: c.Inside, In: n.image(x), Out: n.image(y), Window: w}, x, compute.InputGrad)
 	return y
 }
 
-// picture checks that x is [C,H,W] and that a window of k fits.
-func (n *Net) picture(name string, x *Value, k, stride int) bool {
-	return n.want(len(x.Shape) == 3 && stride > 0 && k <= x.Shape[1] && k <= x.Shape[2],
-		"layer %q: a window of %d, stride %d, does not fit shape %v, which must be [C,H,W]", name, k, stride, x.Shape)
+// Frames turns pictures over time [C,1,W] into vectors [C·W], one per time step.
+func (n *Net) Frames(x *Value) *Value {
+	if !n.want(len(x.Shape) == 3 && x.axis != 0, "frames of %q: shape %v is not [C,1,W] over a time axis", x.name, x.Shape) {
+		return x
+	}
+	y, io := n.unary(x.name+".frames", x, false, x.Size())
+	n.emit(&compute.Frames{IO: io, C: x.Shape[0], W: x.Shape[2]}, x, compute.InputGrad)
+	return y
+}
+
+// picture checks that x is [C,H,W] and that a window fits.
+func (n *Net) picture(name string, x *Value, w compute.Window) bool {
+	ok := len(x.Shape) == 3 && (x.axis == 0 || x.Shape[1] == 1)
+	if ok {
+		in := n.image(x)
+		ok = w.KH <= in.H+2*w.PadH && w.KW <= in.W+2*w.PadW
+	}
+	return n.want(ok, "layer %q: a window %+v does not fit shape %v, which must be [C,H,W]", name, w, x.Shape)
 }
 
 // He is the initialisation for layers before a ReLU: normal with standard

@@ -13,24 +13,26 @@ var ErrModel = errors.New("invalid model")
 
 // Value is what a layer returns: an array per example.
 type Value struct {
-	Shape []int // per example
+	Shape []int // per example, or per time step of an example
 	*slot
 }
 
 // slot is what a value and its reshapings share.
 type slot struct {
 	name  string
+	axis  compute.Axis // of time; 0 for none
 	buf   compute.Buf
 	grad  compute.Buf // compute.None if nothing learned lies below
 	reads int         // layers that read it
 }
 
-// Size returns the number of elements per example.
+// Size returns the number of elements per example, or per time step.
 func (v *Value) Size() int { return product(v.Shape) }
 
-// Ids is an integer input: T values per example in [0, Limit).
+// Ids is an integer input: T values per example, or per time step, in [0, Limit).
 type Ids struct {
 	T, Limit int
+	axis     compute.Axis
 	input    int
 }
 
@@ -100,22 +102,22 @@ func (n *Net) want(ok bool, format string, args ...any) bool {
 }
 
 // value makes the result of a layer; learned says whether it has a gradient.
-func (n *Net) value(name string, learned bool, shape ...int) *Value {
-	v := &Value{Shape: shape, slot: &slot{name: name, grad: compute.None}}
+func (n *Net) value(name string, learned bool, axis compute.Axis, shape ...int) *Value {
+	v := &Value{Shape: shape, slot: &slot{name: name, axis: axis, grad: compute.None}}
 	if !n.want(len(shape) > 0 && product(shape) > 0, "layer %q: its result has shape %v; every dimension must be positive", name, shape) {
 		v.Shape = []int{1} // what follows may compute with it; Program reports the error
 		return v
 	}
-	v.buf = n.buffer(name, v.Size())
+	v.buf = n.buffer(name, axis, v.Size())
 	if learned {
-		v.grad = n.buffer(name+".grad", v.Size())
+		v.grad = n.buffer(name+".grad", axis, v.Size())
 	}
 	n.slots = append(n.slots, v.slot)
 	return v
 }
 
-func (n *Net) buffer(name string, size int) compute.Buf {
-	n.prog.Buffers = append(n.prog.Buffers, compute.Buffer{Name: name, Size: size})
+func (n *Net) buffer(name string, axis compute.Axis, size int) compute.Buf {
+	n.prog.Buffers = append(n.prog.Buffers, compute.Buffer{Name: name, Axis: axis, Size: size})
 	return compute.Buf(len(n.prog.Buffers) - 1)
 }
 
@@ -130,7 +132,7 @@ func (n *Net) read(v *Value) {
 // unary connects a layer that has one input: it makes the output and the four
 // buffers. learned says whether the layer itself has blocks.
 func (n *Net) unary(name string, x *Value, learned bool, shape ...int) (*Value, compute.IO) {
-	y := n.value(name, learned || x.grad != compute.None, shape...)
+	y := n.value(name, learned || x.grad != compute.None, x.axis, shape...)
 	n.read(x)
 	return y, compute.IO{X: x.buf, DX: x.grad, Y: y.buf, DY: y.grad}
 }

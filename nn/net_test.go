@@ -32,10 +32,18 @@ func TestBadModels(t *testing.T) {
 		"kernel":        {func(n *nn.Net) { loss(n, n.Conv2D("c", n.Floats("x", 1, 2, 2), nn.Conv{Filters: 2, Kernel: 3})) }, "does not fit"},
 		"filters":       {func(n *nn.Net) { loss(n, n.Conv2D("c", n.Floats("x", 1, 2, 2), nn.Conv{Kernel: 1})) }, "sizes must be positive"},
 		"not a picture": {func(n *nn.Net) { loss(n, n.MaxPool(n.Floats("x", 4), 2, 2)) }, "must be [C,H,W]"},
-		"not square":    {func(n *nn.Net) { loss(n, n.GlobalAvgPool(n.Floats("x", 1, 4, 3))) }, "[C,S,S]"},
-		"rate":          {func(n *nn.Net) { loss(n, n.Dropout(n.Dense("a", n.Floats("x", 2), 2, weights), 1)) }, "outside [0,1)"},
-		"no shape":      {func(n *nn.Net) { loss(n, n.Dense("a", n.Floats("x"), 2, weights)) }, "must be positive"},
-		"no width":      {func(n *nn.Net) { loss(n, n.Dense("a", n.Floats("x", 2), 0, weights)) }, "must be positive"},
+		"no pixels":     {func(n *nn.Net) { loss(n, n.GlobalAvgPool(n.Floats("x", 3))) }, "is not [C,H,W]"},
+		"groups": {func(n *nn.Net) {
+			loss(n, n.Conv2D("c", n.Floats("x", 3, 2, 2), nn.Conv{Filters: 2, Kernel: 1, Groups: 2}))
+		}, "do not divide"},
+		"wide border": {func(n *nn.Net) { loss(n, n.Pool(n.Floats("x", 1, 4, 4), nn.Pooling{Kernel: 2, Pad: 2})) }, "must be narrower"},
+		"shapes":      {func(n *nn.Net) { loss(n, n.Add(n.Floats("x", 3), n.Floats("z", 4))) }, "does not go with"},
+		"pictures":    {func(n *nn.Net) { loss(n, n.Concat(n.Floats("x", 1, 2, 2), n.Floats("z", 1, 3, 2))) }, "does not go with"},
+		"axes":        {func(n *nn.Net) { loss(n, n.Add(n.Floats("x", 3), n.FloatsOver(n.Time("t", 4), "z", 3))) }, "same time axis"},
+		"no steps":    {func(n *nn.Net) { loss(n, n.FloatsOver(n.Time("t", 0), "z", 3)) }, "at least 1"},
+		"rate":        {func(n *nn.Net) { loss(n, n.Dropout(n.Dense("a", n.Floats("x", 2), 2, weights), 1)) }, "outside [0,1)"},
+		"no shape":    {func(n *nn.Net) { loss(n, n.Dense("a", n.Floats("x"), 2, weights)) }, "must be positive"},
+		"no width":    {func(n *nn.Net) { loss(n, n.Dense("a", n.Floats("x", 2), 0, weights)) }, "must be positive"},
 		"no ids": {func(n *nn.Net) {
 			loss(n, n.Dense("a", n.Flatten(n.Embedding("e", n.Ints("x", 0, 2), 2, weights)), 2, weights))
 		}, "must be positive"},

@@ -17,15 +17,17 @@ type reference struct {
 	key    compute.Key
 	train  bool
 
-	bufs [][]float64 // [buffer][example*size]
-	mean map[int][]float64
-	loss float64
+	bufs  [][]float64 // [buffer][example*size]
+	steps []int       // length of each time axis; 1 for none
+	mean  map[int][]float64
+	loss  float64
 }
 
 func (r *reference) run() float64 {
 	r.loss, r.mean, r.bufs = 0, map[int][]float64{}, nil
+	r.measure()
 	for _, b := range r.p.Buffers {
-		r.bufs = append(r.bufs, make([]float64, b.Size*r.batch.N))
+		r.bufs = append(r.bufs, make([]float64, b.Size*r.steps[b.Axis]*r.batch.N))
 	}
 	for _, s := range r.p.Forward {
 		if bn, ok := s.Op.(*compute.BatchNorm); ok {
@@ -39,8 +41,26 @@ func (r *reference) run() float64 {
 	return r.loss
 }
 
+func (r *reference) measure() {
+	r.steps = make([]int, len(r.p.Axes)+1)
+	r.steps[0] = 1
+	for i, in := range r.p.Inputs {
+		if a := r.batch.Inputs[i]; in.Axis != 0 {
+			r.steps[in.Axis] = (len(a.F) + len(a.I)) / r.batch.N / in.Size()
+		}
+	}
+	for i, axis := range r.p.Axes {
+		if axis.Of != 0 {
+			r.steps[i+1] = (r.steps[axis.Of]+2*axis.Pad-axis.Window)/axis.Stride + 1
+		}
+	}
+}
+
+// of returns the length of a buffer's time axis.
+func (r *reference) of(b compute.Buf) int { return r.steps[r.p.Buffers[b].Axis] }
+
 func (r *reference) at(b compute.Buf, i int) []float64 {
-	size := r.p.Buffers[b].Size
+	size := r.p.Buffers[b].Size * r.of(b)
 	return r.bufs[b][i*size : (i+1)*size]
 }
 
@@ -58,18 +78,20 @@ func (r *reference) stream(i int, layer uint64) rng.Key {
 func (r *reference) example(op compute.Op, i int) {
 	switch op := op.(type) {
 	case *compute.Load:
-		for j := range op.Size {
-			r.at(op.Y, i)[j] = float64(r.batch.Inputs[op.In].F[i*op.Size+j])
+		y := r.at(op.Y, i)
+		for j := range y {
+			y[j] = float64(r.batch.Inputs[op.In].F[i*len(y)+j])
 		}
 	case *compute.Crop:
 		r.crop(op, i)
 	case *compute.Lookup:
-		for t, id := range r.batch.Inputs[op.Ids].I[i*op.T : (i+1)*op.T] {
+		n := op.T * r.of(op.Y)
+		for t, id := range r.batch.Inputs[op.Ids].I[i*n : (i+1)*n] {
 			copy(r.at(op.Y, i)[t*op.Width:(t+1)*op.Width], r.params[op.Table][int(id)*op.Width:])
 		}
 	case *compute.Dense:
 		x, y := r.at(op.X, i), r.at(op.Y, i)
-		for row := range op.Rows {
+		for row := range op.Rows * r.of(op.Y) {
 			for o := range op.Out {
 				s := r.bias(op.B, o)
 				for j := range op.In {
@@ -90,8 +112,22 @@ func (r *reference) example(op compute.Op, i int) {
 		}
 	case *compute.Concat:
 		y := r.at(op.Y, i)
+		for t := range r.of(op.Y) {
+			for j, x := range op.X {
+				y = y[copy(y, r.at(x, i)[t*op.Sizes[j]:(t+1)*op.Sizes[j]]):]
+			}
+		}
+	case *compute.Frames:
+		for t := range r.of(op.X) {
+			for c := range op.C {
+				copy(r.at(op.Y, i)[(t*op.C+c)*op.W:][:op.W], r.at(op.X, i)[(c*r.of(op.X)+t)*op.W:])
+			}
+		}
+	case *compute.Add:
 		for _, x := range op.X {
-			y = y[copy(y, r.at(x, i)):]
+			for j, v := range r.at(x, i) {
+				r.at(op.Y, i)[j] += v
+			}
 		}
 	case *compute.Dropout:
 		for j, v := range r.at(op.X, i) {
@@ -107,13 +143,14 @@ func (r *reference) example(op compute.Op, i int) {
 	case *compute.Pool:
 		r.pool(op, i)
 	case *compute.SoftmaxLoss:
-		for row := range op.Rows {
+		rows := op.Rows * r.of(op.X)
+		for row := range rows {
 			x := r.at(op.X, i)[row*op.Classes : (row+1)*op.Classes]
 			total := 0.0
 			for _, v := range x {
 				total += math.Exp(v)
 			}
-			r.loss += math.Log(total) - x[r.batch.Inputs[op.Labels].I[i*op.Rows+row]]
+			r.loss += math.Log(total) - x[r.batch.Inputs[op.Labels].I[i*rows+row]]
 		}
 	default:
 		panic("the reference does not know this operation")
@@ -167,23 +204,33 @@ func (r *reference) crop(op *compute.Crop, i int) {
 	}
 }
 
+// frame is a picture's geometry at the length of the batch.
+func (r *reference) frame(m compute.Image, b compute.Buf) compute.Image {
+	if axis := r.p.Buffers[b].Axis; axis != 0 {
+		m.H = r.steps[axis]
+	}
+	return m
+}
+
 func (r *reference) conv(op *compute.Conv2D, i int) {
 	x, y := r.at(op.X, i), r.at(op.Y, i)
-	for o := range op.O {
-		for oy := range op.OutHeight {
-			for ox := range op.OutWidth {
+	in, out := r.frame(op.In, op.X), r.frame(op.Out, op.Y)
+	ins, outs := in.C/op.Groups, out.C/op.Groups
+	for o := range out.C {
+		for oy := range out.H {
+			for ox := range out.W {
 				s := r.bias(op.B, o)
-				for c := range op.C {
-					for ky := range op.K {
-						for kx := range op.K {
-							h, w := oy*op.Stride+ky-op.Pad, ox*op.Stride+kx-op.Pad
-							if h >= 0 && h < op.H && w >= 0 && w < op.W {
-								s += x[(c*op.H+h)*op.W+w] * r.params[op.Filter][((o*op.C+c)*op.K+ky)*op.K+kx]
+				for c := range ins {
+					for ky := range op.KH {
+						for kx := range op.KW {
+							h, w := oy*op.StrideH+ky-op.PadH, ox*op.StrideW+kx-op.PadW
+							if h >= 0 && h < in.H && w >= 0 && w < in.W {
+								s += x[((o/outs*ins+c)*in.H+h)*in.W+w] * r.params[op.Filter][((o*ins+c)*op.KH+ky)*op.KW+kx]
 							}
 						}
 					}
 				}
-				y[(o*op.OutHeight+oy)*op.OutWidth+ox] = s
+				y[(o*out.H+oy)*out.W+ox] = s
 			}
 		}
 	}
@@ -191,30 +238,42 @@ func (r *reference) conv(op *compute.Conv2D, i int) {
 
 func (r *reference) pool(op *compute.Pool, i int) {
 	x, y := r.at(op.X, i), r.at(op.Y, i)
-	for c := range op.C {
-		for oy := range op.OutHeight {
-			for ox := range op.OutWidth {
-				s, m := 0.0, math.Inf(-1)
-				for ky := range op.K {
-					for kx := range op.K {
-						v := x[(c*op.H+oy*op.Stride+ky)*op.W+ox*op.Stride+kx]
-						s, m = s+v, math.Max(m, v)
+	in, out := r.frame(op.In, op.X), r.frame(op.Out, op.Y)
+	for c := range in.C {
+		for oy := range out.H {
+			for ox := range out.W {
+				s, m, pixels, bordered := 0.0, math.Inf(-1), 0, 0
+				for ky := range op.KH {
+					for kx := range op.KW {
+						h, w := oy*op.StrideH+ky-op.PadH, ox*op.StrideW+kx-op.PadW
+						if h < in.H+op.PadH && w < in.W+op.PadW {
+							bordered++
+						}
+						if h < 0 || h >= in.H || w < 0 || w >= in.W {
+							continue
+						}
+						v := x[(c*in.H+h)*in.W+w]
+						s, m, pixels = s+v, math.Max(m, v), pixels+1
 					}
 				}
-				if op.Avg {
-					m = s / float64(op.K*op.K)
+				switch {
+				case op.Avg && op.Inside:
+					m = s / float64(pixels)
+				case op.Avg:
+					m = s / float64(bordered)
 				}
-				y[(c*op.OutHeight+oy)*op.OutWidth+ox] = m
+				y[(c*out.H+oy)*out.W+ox] = m
 			}
 		}
 	}
 }
 
 func (r *reference) norm(op *compute.BatchNorm) {
+	area := op.Area * r.of(op.X)
 	for c := range op.C {
 		var all []float64
 		for i := range r.batch.N {
-			all = append(all, r.at(op.X, i)[c*op.Area:(c+1)*op.Area]...)
+			all = append(all, r.at(op.X, i)[c*area:(c+1)*area]...)
 		}
 		mean, variance := 0.0, 0.0
 		for _, v := range all {
@@ -227,9 +286,13 @@ func (r *reference) norm(op *compute.BatchNorm) {
 		if !r.train {
 			mean, variance = r.aux[op.Mean][c], r.aux[op.Var][c]
 		}
+		gamma := r.params[op.Gamma][c]
+		if op.FixGamma {
+			gamma = 1
+		}
 		for i := range r.batch.N {
-			for j := c * op.Area; j < (c+1)*op.Area; j++ {
-				r.at(op.Y, i)[j] = (r.at(op.X, i)[j]-mean)/math.Sqrt(variance+op.Eps)*r.params[op.Gamma][c] + r.params[op.Beta][c]
+			for j := c * area; j < (c+1)*area; j++ {
+				r.at(op.Y, i)[j] = (r.at(op.X, i)[j]-mean)/math.Sqrt(variance+op.Eps)*gamma + r.params[op.Beta][c]
 			}
 		}
 	}

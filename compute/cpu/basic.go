@@ -34,7 +34,7 @@ type lookup struct {
 const lookupTile = 128
 
 func newLookup(e *executable, op *compute.Lookup) kernel {
-	k := &lookup{e: e, op: op, t: e.tables[op.Table], y: e.port(op.Y), dy: e.port(op.DY), slots: make([]int32, e.capacity*op.T)}
+	k := &lookup{e: e, op: op, t: e.tables[op.Table], y: e.port(op.Y), dy: e.port(op.DY), slots: make([]int32, e.capacity*op.T*e.steps[e.p.Inputs[op.Ids].Axis])}
 	k.fwd, k.bwd = k.sample, k.tile
 	return k
 }
@@ -43,7 +43,7 @@ func (k *lookup) forward()   { k.e.pool.run(k.e.n, k.fwd) }
 func (k *lookup) paramGrad() { k.e.pool.run(tiles(k.op.Width, lookupTile), k.bwd) }
 
 func (k *lookup) sample(i, _ int) {
-	t, w := k.op.T, k.op.Width
+	t, w := k.op.T**k.y.steps, k.op.Width
 	ids, slots, y := k.e.batch.Inputs[k.op.Ids].I[i*t:(i+1)*t], k.slots[i*t:(i+1)*t], k.y.at(i)
 	for j, id := range ids {
 		s, _ := k.t.slot(id)
@@ -55,7 +55,7 @@ func (k *lookup) sample(i, _ int) {
 func (k *lookup) tile(c, _ int) {
 	w := k.op.Width
 	lo, hi := span(c, lookupTile, w)
-	for j, s := range k.slots[:k.e.n*k.op.T] {
+	for j, s := range k.slots[:k.e.n*k.op.T**k.y.steps] {
 		add(k.t.grad[int(s)*w+lo:int(s)*w+hi], k.dy.data[j*w+lo:j*w+hi])
 	}
 }
@@ -107,17 +107,26 @@ func newConcat(e *executable, op *compute.Concat) kernel {
 	}
 	k.fwd = func(i, _ int) {
 		y := k.y.at(i)
-		for _, x := range k.xs {
-			y = y[copy(y, x.at(i)):]
+		for t := range *k.y.steps {
+			for _, x := range k.xs {
+				y = y[copy(y, x.at(i)[t*x.size:(t+1)*x.size]):]
+			}
 		}
 	}
 	k.bwd = func(i, _ int) {
-		dy := k.dy.at(i)
-		for j, x := range k.xs {
-			if dx := k.dxs[j]; dx.data != nil {
-				add(dx.fresh(i), dy[:x.size])
+		for _, dx := range k.dxs {
+			if dx.data != nil {
+				dx.fresh(i)
 			}
-			dy = dy[x.size:]
+		}
+		dy := k.dy.at(i)
+		for t := range *k.y.steps {
+			for j, x := range k.xs {
+				if dx := k.dxs[j]; dx.data != nil {
+					add(dx.at(i)[t*x.size:(t+1)*x.size], dy[:x.size])
+				}
+				dy = dy[x.size:]
+			}
 		}
 	}
 	return k
@@ -125,6 +134,40 @@ func newConcat(e *executable, op *compute.Concat) kernel {
 
 func (k *concat) forward()   { k.e.pool.run(k.e.n, k.fwd) }
 func (k *concat) inputGrad() { k.e.pool.run(k.e.n, k.bwd) }
+
+// total adds its inputs.
+type total struct {
+	none
+	e        *executable
+	xs, dxs  []port
+	y, dy    port
+	fwd, bwd func(task, thread int)
+}
+
+func newAdd(e *executable, op *compute.Add) kernel {
+	k := &total{e: e, y: e.port(op.Y), dy: e.port(op.DY)}
+	for i := range op.X {
+		k.xs, k.dxs = append(k.xs, e.port(op.X[i])), append(k.dxs, e.port(op.DX[i]))
+	}
+	k.fwd = func(i, _ int) {
+		y := k.y.at(i)
+		copy(y, k.xs[0].at(i))
+		for _, x := range k.xs[1:] {
+			add(y, x.at(i))
+		}
+	}
+	k.bwd = func(i, _ int) {
+		for _, dx := range k.dxs {
+			if dx.data != nil {
+				add(dx.fresh(i), k.dy.at(i))
+			}
+		}
+	}
+	return k
+}
+
+func (k *total) forward()   { k.e.pool.run(k.e.n, k.fwd) }
+func (k *total) inputGrad() { k.e.pool.run(k.e.n, k.bwd) }
 
 // dropout keeps what it multiplied by, per element, for the backward pass.
 type dropout struct {
@@ -137,7 +180,9 @@ type dropout struct {
 }
 
 func newDropout(e *executable, op *compute.Dropout) kernel {
-	k := &dropout{e: e, op: op, ports: e.ports(op.IO), mask: port{data: make([]float32, e.capacity*op.Size), size: op.Size}}
+	k := &dropout{e: e, op: op, ports: e.ports(op.IO)}
+	k.mask = k.y
+	k.mask.data = make([]float32, len(k.y.data))
 	k.fwd, k.bwd = k.sample, k.sampleGrad
 	return k
 }

@@ -68,8 +68,12 @@ func checkRows(p *compute.Program) error {
 
 // allocate makes the buffers, blocks, tables and auxiliary arrays.
 func (e *executable) allocate() {
+	e.steps = make([]int, len(e.p.Axes)+1)
+	for a := range e.steps {
+		e.steps[a] = e.p.Steps(compute.Axis(a))
+	}
 	for _, b := range e.p.Buffers {
-		e.bufs = append(e.bufs, make([]float32, e.capacity*b.Size))
+		e.bufs = append(e.bufs, make([]float32, e.capacity*b.Size*e.steps[b.Axis]))
 	}
 	ids := e.idsPerExample()
 	for b, param := range e.p.Params {
@@ -94,7 +98,7 @@ func (e *executable) idsPerExample() []int {
 	e.lookups = make([][]*compute.Lookup, len(e.p.Params))
 	for _, s := range e.p.Forward {
 		if op, ok := s.Op.(*compute.Lookup); ok {
-			ids[op.Table] += op.T
+			ids[op.Table] += op.T * e.steps[e.p.Inputs[op.Ids].Axis]
 			e.lookups[op.Table] = append(e.lookups[op.Table], op)
 		}
 	}
@@ -155,6 +159,8 @@ func (e *executable) kernel(op compute.Op) kernel {
 		return newMaxTime(e, op)
 	case *compute.ReLU:
 		return newReLU(e, op)
+	case *compute.Add:
+		return newAdd(e, op)
 	case *compute.Concat:
 		return newConcat(e, op)
 	case *compute.Conv2D:
@@ -163,6 +169,8 @@ func (e *executable) kernel(op compute.Op) kernel {
 		return newBatchNorm(e, op)
 	case *compute.Pool:
 		return newPooling(e, op)
+	case *compute.Frames:
+		return newFrames(e, op)
 	case *compute.Dropout:
 		return newDropout(e, op)
 	case *compute.SoftmaxLoss:
@@ -174,11 +182,12 @@ func (e *executable) kernel(op compute.Op) kernel {
 // reserve makes sure that each thread has n floats of scratch.
 func (e *executable) reserve(n int) { e.scratchSize = max(e.scratchSize, n) }
 
-// port is a kernel's view of one buffer: size values per example.
+// port is a kernel's view of one buffer.
 type port struct {
-	data []float32
-	size int
-	add  bool // a gradient that several operations write
+	data  []float32
+	size  int  // values per time step of an example
+	steps *int // the batch's time steps; of a buffer without a time axis 1
+	add   bool // a gradient that several operations write
 }
 
 // port resolves b; the zero port stands for None.
@@ -187,11 +196,17 @@ func (e *executable) port(b compute.Buf) port {
 		return port{}
 	}
 	info := e.p.Buffers[b]
-	return port{e.bufs[b], info.Size, info.Accumulate}
+	return port{e.bufs[b], info.Size, &e.steps[info.Axis], info.Accumulate}
 }
 
+// len returns how many values an example of the batch has.
+func (p port) len() int { return p.size * *p.steps }
+
 // at returns the values of example i.
-func (p port) at(i int) []float32 { return p.data[i*p.size : (i+1)*p.size : (i+1)*p.size] }
+func (p port) at(i int) []float32 {
+	n := p.len()
+	return p.data[i*n : (i+1)*n : (i+1)*n]
+}
 
 // fresh returns the values of example i for a writer that adds: cleared, unless
 // earlier writers have added already.

@@ -25,6 +25,7 @@ type executable struct {
 
 	// The step that runs.
 	n      int
+	steps  []int // time steps of each axis; steps[0], of no axis, is 1
 	train  bool
 	batch  *compute.Batch
 	key    compute.Key
@@ -132,13 +133,13 @@ func (e *executable) check(b *compute.Batch) error {
 	if len(b.Inputs) != len(e.p.Inputs) {
 		return fmt.Errorf("%w: %d inputs, the program has %d", ErrInput, len(b.Inputs), len(e.p.Inputs))
 	}
+	if err := e.measure(b); err != nil {
+		return err
+	}
 	for i, in := range e.p.Inputs {
-		have, want := len(b.Inputs[i].F), b.N*in.Size()
-		if in.Limit > 0 {
-			have = len(b.Inputs[i].I)
-		}
-		if have != want {
-			return fmt.Errorf("%w: input %q holds %d values, %d examples of shape %v have %d", ErrInput, in.Name, have, b.N, in.Shape, want)
+		size := in.Size() * e.steps[in.Axis]
+		if have := values(in, &b.Inputs[i]); have != b.N*size {
+			return fmt.Errorf("%w: input %q holds %d values, %d examples of shape %v and %d time steps have %d", ErrInput, in.Name, have, b.N, in.Shape, e.steps[in.Axis], b.N*size)
 		}
 		if in.Limit == 0 {
 			continue
@@ -146,18 +147,55 @@ func (e *executable) check(b *compute.Batch) error {
 		for j, v := range b.Inputs[i].I {
 			if v < 0 || int(v) >= in.Limit {
 				return fmt.Errorf("%w: input %q, example %d, position %d: value %d is outside [0,%d); the data and the model must share one vocabulary",
-					ErrInput, in.Name, j/in.Size(), j%in.Size(), v, in.Limit)
+					ErrInput, in.Name, j/size, j%size, v, in.Limit)
 			}
 		}
 	}
 	return nil
 }
 
+// measure sets the length of each time axis: what its first input in the batch
+// says, or what follows from the axis that it is made of.
+func (e *executable) measure(b *compute.Batch) error {
+	clear(e.steps[1:])
+	for i, in := range e.p.Inputs {
+		if in.Axis == 0 || b.N == 0 || e.steps[in.Axis] > 0 {
+			continue
+		}
+		axis, have := e.p.Axes[in.Axis-1], values(in, &b.Inputs[i])
+		steps := have / (b.N * in.Size())
+		if steps < 1 || steps > axis.Max {
+			return fmt.Errorf("%w: input %q holds %d values, that is %d time steps of axis %q for %d examples; the program is made for 1 to %d: cut longer sequences or leave them out",
+				ErrInput, in.Name, have, steps, axis.Name, b.N, axis.Max)
+		}
+		e.steps[in.Axis] = steps
+	}
+	for i, axis := range e.p.Axes {
+		if axis.Of == 0 || b.N == 0 {
+			continue
+		}
+		of := e.steps[axis.Of]
+		if of+2*axis.Pad < axis.Window {
+			return fmt.Errorf("%w: %d time steps of axis %q are too short for a window of %d", ErrInput, of, e.p.Axes[axis.Of-1].Name, axis.Window)
+		}
+		e.steps[i+1] = axis.Length(of)
+	}
+	return nil
+}
+
+// values returns how many values the batch holds for an input.
+func values(in compute.Input, a *compute.Array) int {
+	if in.Limit > 0 {
+		return len(a.I)
+	}
+	return len(a.F)
+}
+
 // clear zeroes what kernels add to.
 func (e *executable) clear() {
 	for b, info := range e.p.Buffers {
 		if info.Accumulate {
-			clear(e.bufs[b][:e.n*info.Size])
+			clear(e.bufs[b][:e.n*info.Size*e.steps[info.Axis]])
 		}
 	}
 	for b, g := range e.grads {

@@ -54,40 +54,92 @@ func (k *crop) draw(s rng.Key) (dy, dx int, mirror bool) {
 	return s.Intn(0, side) - k.op.Pad, s.Intn(1, side) - k.op.Pad, k.op.Mirror && s.Intn(2, 2) == 1
 }
 
+// frame is an op.Image of the batch at hand: with a time axis it is as high as the
+// batch is long.
+func frame(m compute.Image, p port) compute.Image {
+	if p.size != m.Size() {
+		m.H = *p.steps
+	}
+	return m
+}
+
+// frames turns [C,T,W] into [T,C,W].
+type frames struct {
+	none
+	ports
+	e        *executable
+	fwd, bwd func(task, thread int)
+}
+
+func newFrames(e *executable, op *compute.Frames) kernel {
+	k := &frames{e: e, ports: e.ports(op.IO)}
+	each := func(move func(frame, plane int)) {
+		steps := *k.x.steps
+		for c := range op.C {
+			for t := range steps {
+				move((t*op.C+c)*op.W, (c*steps+t)*op.W)
+			}
+		}
+	}
+	k.fwd = func(i, _ int) {
+		x, y := k.x.at(i), k.y.at(i)
+		each(func(frame, plane int) { copy(y[frame:frame+op.W], x[plane:plane+op.W]) })
+	}
+	k.bwd = func(i, _ int) {
+		dx, dy := k.dx.fresh(i), k.dy.at(i)
+		each(func(frame, plane int) { add(dx[plane:plane+op.W], dy[frame:frame+op.W]) })
+	}
+	return k
+}
+
+func (k *frames) forward()   { k.e.pool.run(k.e.n, k.fwd) }
+func (k *frames) inputGrad() { k.e.pool.run(k.e.n, k.bwd) }
+
 // conv2D multiplies the filters with the columns of each picture: row (c,ky,kx)
 // of the column matrix holds, for every output pixel, the input pixel below that
-// element of the filter.
+// element of the filter. Groups are convolutions of their own.
 type conv2D struct {
 	ports
 	e             *executable
 	op            *compute.Conv2D
-	area, depth   int // output pixels; elements of a filter
+	ins, outs     int // channels of a group
+	depth         int // elements of a filter
 	w, dw, b, db  []float32
 	fwd, bwd, par func(task, thread int)
 }
 
-// convTile is how many input channels a weight gradient task covers.
+// convTile is how many input channels of a group a weight gradient task covers.
 const convTile = 16
 
 func newConv2D(e *executable, op *compute.Conv2D) kernel {
-	k := &conv2D{e: e, op: op, ports: e.ports(op.IO), area: op.OutHeight * op.OutWidth, depth: op.C * op.K * op.K}
+	k := &conv2D{e: e, op: op, ports: e.ports(op.IO), ins: op.In.C / op.Groups, outs: op.Out.C / op.Groups}
+	k.depth = k.ins * op.KH * op.KW
 	k.w, k.dw = e.block(op.Filter)
 	k.b, k.db = e.block(op.B)
-	e.reserve(k.area * k.depth)
+	e.reserve(op.Out.H * op.Out.W * k.depth)
 	k.fwd, k.bwd, k.par = k.sample, k.sampleGrad, k.tile
 	return k
 }
 
 func (k *conv2D) forward()   { k.e.pool.run(k.e.n, k.fwd) }
 func (k *conv2D) inputGrad() { k.e.pool.run(k.e.n, k.bwd) }
-func (k *conv2D) paramGrad() { k.e.pool.run(tiles(k.op.C, convTile), k.par) }
+func (k *conv2D) paramGrad() { k.e.pool.run(k.op.Groups*tiles(k.ins, convTile), k.par) }
+
+// area returns how many output pixels a channel of the batch at hand has.
+func (k *conv2D) area() int {
+	out := frame(k.op.Out, k.y)
+	return out.H * out.W
+}
 
 func (k *conv2D) sample(i, thread int) {
-	col, y := k.e.scratch[thread][:k.area*k.depth], k.y.at(i)
-	k.columns(k.x.at(i), 0, k.op.C, col)
-	sgemm.Gemm(false, false, k.op.O, k.area, k.depth, k.w, k.depth, col, k.area, false, y, k.area)
+	area := k.area()
+	col, y := k.e.scratch[thread][:area*k.depth], k.y.at(i)
+	for g := range k.op.Groups {
+		k.columns(k.x.at(i), g*k.ins, (g+1)*k.ins, col)
+		sgemm.Gemm(false, false, k.outs, area, k.depth, k.w[g*k.outs*k.depth:], k.depth, col, area, false, y[g*k.outs*area:], area)
+	}
 	for o, bias := range k.b {
-		plane := y[o*k.area : (o+1)*k.area]
+		plane := y[o*area : (o+1)*area]
 		for j := range plane {
 			plane[j] += bias
 		}
@@ -95,28 +147,32 @@ func (k *conv2D) sample(i, thread int) {
 }
 
 func (k *conv2D) sampleGrad(i, thread int) {
-	col := k.e.scratch[thread][:k.area*k.depth]
-	sgemm.Gemm(true, false, k.depth, k.area, k.op.O, k.w, k.depth, k.dy.at(i), k.area, false, col, k.area)
-	dx := k.dx.fresh(i)
-	k.each(0, k.op.C, func(x, c, n, step int) {
-		for j := range n {
-			dx[x+j*step] += col[c+j]
-		}
-	})
+	area := k.area()
+	col, dx, dy := k.e.scratch[thread][:area*k.depth], k.dx.fresh(i), k.dy.at(i)
+	for g := range k.op.Groups {
+		sgemm.Gemm(true, false, k.depth, area, k.outs, k.w[g*k.outs*k.depth:], k.depth, dy[g*k.outs*area:], area, false, col, area)
+		k.each(g*k.ins, (g+1)*k.ins, func(x, c, n, step int) {
+			for j := range n {
+				dx[x+j*step] += col[c+j]
+			}
+		})
+	}
 }
 
 // tile computes the gradient of the filters' part for some input channels.
 func (k *conv2D) tile(task, thread int) {
-	lo, hi := span(task, convTile, k.op.C)
-	kk := k.op.K * k.op.K
-	col := k.e.scratch[thread][:(hi-lo)*kk*k.area]
+	perGroup := tiles(k.ins, convTile)
+	g, area := task/perGroup, k.area()
+	lo, hi := span(task%perGroup, convTile, k.ins)
+	kk := k.op.KH * k.op.KW
+	col := k.e.scratch[thread][:(hi-lo)*kk*area]
 	for i := range k.e.n {
-		k.columns(k.x.at(i), lo, hi, col)
-		dy := k.dy.at(i)
-		sgemm.Gemm(false, true, k.op.O, (hi-lo)*kk, k.area, dy, k.area, col, k.area, true, k.dw[lo*kk:], k.depth)
-		if task == 0 && k.db != nil {
-			for o := range k.db {
-				k.db[o] += float32(sum(dy[o*k.area : (o+1)*k.area]))
+		k.columns(k.x.at(i), g*k.ins+lo, g*k.ins+hi, col)
+		dy := k.dy.at(i)[g*k.outs*area:][:k.outs*area]
+		sgemm.Gemm(false, true, k.outs, (hi-lo)*kk, area, dy, area, col, area, true, k.dw[g*k.outs*k.depth+lo*kk:], k.depth)
+		if lo == 0 && k.db != nil {
+			for o := range k.outs {
+				k.db[g*k.outs+o] += float32(sum(dy[o*area : (o+1)*area]))
 			}
 		}
 	}
@@ -124,7 +180,7 @@ func (k *conv2D) tile(task, thread int) {
 
 // columns writes the column matrix of channels [lo,hi).
 func (k *conv2D) columns(x []float32, lo, hi int, col []float32) {
-	if k.op.Pad > 0 {
+	if k.op.PadH > 0 || k.op.PadW > 0 {
 		clear(col)
 	}
 	k.each(lo, hi, func(from, c, n, step int) {
@@ -142,19 +198,20 @@ func (k *conv2D) columns(x []float32, lo, hi int, col []float32) {
 // row: n elements from index c of the matrix belong to the pixels x, x+step, ….
 // What lies in the padding is not visited.
 func (k *conv2D) each(lo, hi int, visit func(x, c, n, step int)) {
-	o := k.op
+	o, in, out := k.op, frame(k.op.In, k.x), frame(k.op.Out, k.y)
+	area := out.H * out.W
 	for ch := lo; ch < hi; ch++ {
-		for ky := range o.K {
-			for kx := range o.K {
-				row := ((ch-lo)*o.K+ky)*o.K + kx
-				first, last := inside(kx-o.Pad, o.Stride, o.W, o.OutWidth)
-				for oy := range o.OutHeight {
-					y := oy*o.Stride + ky - o.Pad
-					if y < 0 || y >= o.H || first >= last {
+		for ky := range o.KH {
+			for kx := range o.KW {
+				row := ((ch-lo)*o.KH+ky)*o.KW + kx
+				first, last := inside(kx-o.PadW, o.StrideW, in.W, out.W)
+				for oy := range out.H {
+					y := oy*o.StrideH + ky - o.PadH
+					if y < 0 || y >= in.H || first >= last {
 						continue
 					}
-					x := (ch*o.H+y)*o.W + first*o.Stride + kx - o.Pad
-					visit(x, row*k.area+oy*o.OutWidth+first, last-first, o.Stride)
+					x := (ch*in.H+y)*in.W + first*o.StrideW + kx - o.PadW
+					visit(x, row*area+oy*out.W+first, last-first, o.StrideW)
 				}
 			}
 		}
@@ -167,83 +224,4 @@ func inside(shift, stride, size, n int) (first, last int) {
 	first = max(0, (-shift+stride-1)/stride)
 	last = min(n, (size-shift+stride-1)/stride)
 	return first, last
-}
-
-// pooling takes the maximum or the mean of windows.
-type pooling struct {
-	none
-	ports
-	e        *executable
-	op       *compute.Pool
-	corners  []int   // of each output of an example: the first pixel of its window
-	best     []int32 // of each output: the input index inside its example
-	fwd, bwd func(task, thread int)
-}
-
-func newPooling(e *executable, op *compute.Pool) kernel {
-	k := &pooling{e: e, op: op, ports: e.ports(op.IO)}
-	for j := range k.y.size {
-		c, oy, ox := j/(op.OutHeight*op.OutWidth), j/op.OutWidth%op.OutHeight, j%op.OutWidth
-		k.corners = append(k.corners, (c*op.H+oy*op.Stride)*op.W+ox*op.Stride)
-	}
-	k.fwd, k.bwd = k.max, k.maxGrad
-	if op.Avg {
-		k.fwd, k.bwd = k.avg, k.avgGrad
-	} else {
-		k.best = make([]int32, e.capacity*k.y.size)
-	}
-	return k
-}
-
-func (k *pooling) forward()   { k.e.pool.run(k.e.n, k.fwd) }
-func (k *pooling) inputGrad() { k.e.pool.run(k.e.n, k.bwd) }
-
-func (k *pooling) max(i, _ int) {
-	x, y, best := k.x.at(i), k.y.at(i), k.best[i*k.y.size:]
-	for j, from := range k.corners {
-		top, at := x[from], from
-		for r := range k.op.K {
-			row := from + r*k.op.W
-			for c, v := range x[row : row+k.op.K] {
-				if v > top {
-					top, at = v, row+c
-				}
-			}
-		}
-		y[j], best[j] = top, int32(at)
-	}
-}
-
-func (k *pooling) maxGrad(i, _ int) {
-	dx, best := k.dx.fresh(i), k.best[i*k.y.size:]
-	for j, g := range k.dy.at(i) {
-		dx[best[j]] += g
-	}
-}
-
-func (k *pooling) avg(i, _ int) {
-	x, y := k.x.at(i), k.y.at(i)
-	for j, from := range k.corners {
-		s := float32(0)
-		for r := range k.op.K {
-			for _, v := range x[from+r*k.op.W:][:k.op.K] {
-				s += v
-			}
-		}
-		y[j] = s / float32(k.op.K*k.op.K)
-	}
-}
-
-func (k *pooling) avgGrad(i, _ int) {
-	dx := k.dx.fresh(i)
-	for j, g := range k.dy.at(i) {
-		from := k.corners[j]
-		g /= float32(k.op.K * k.op.K)
-		for r := range k.op.K {
-			row := dx[from+r*k.op.W:][:k.op.K]
-			for p := range row {
-				row[p] += g
-			}
-		}
-	}
 }

@@ -30,15 +30,15 @@ func (k *softmax) forward() {
 		k.e.result.Loss += k.loss[i]
 		k.e.result.Correct += k.correct[i]
 	}
-	k.e.result.Weight += int64(k.e.n * k.op.Rows)
+	k.e.result.Weight += int64(k.e.n * k.op.Rows * *k.x.steps)
 }
 
 func (k *softmax) sample(i, _ int) {
-	c := k.op.Classes
+	c, rows := k.op.Classes, k.op.Rows**k.x.steps
 	x, dx := k.x.at(i), k.dx.at(i)
-	labels := k.e.batch.Inputs[k.op.Labels].I[i*k.op.Rows:]
+	labels := k.e.batch.Inputs[k.op.Labels].I[i*rows:]
 	k.loss[i], k.correct[i] = 0, 0
-	for r := range k.op.Rows {
+	for r := range rows {
 		loss, hit := k.row(x[r*c:(r+1)*c], dx[r*c:(r+1)*c], int(labels[r]))
 		k.loss[i] += loss
 		if hit {

@@ -34,7 +34,19 @@ func (k *batchNorm) paramGrad() { k.e.pool.run(k.op.C, k.par) }
 
 // plane is channel c of example i.
 func (k *batchNorm) plane(p port, i, c int) []float32 {
-	return p.at(i)[c*k.op.Area : (c+1)*k.op.Area]
+	area := k.area()
+	return p.at(i)[c*area : (c+1)*area]
+}
+
+// area returns how many values a channel of an example has.
+func (k *batchNorm) area() int { return k.op.Area * *k.x.steps }
+
+// scale returns γ of channel c.
+func (k *batchNorm) scale(c int) float64 {
+	if k.op.FixGamma {
+		return 1
+	}
+	return float64(k.gamma[c])
 }
 
 func (k *batchNorm) normalise(c, _ int) {
@@ -45,7 +57,7 @@ func (k *batchNorm) normalise(c, _ int) {
 		k.mean[c], variance = float64(k.e.aux[k.op.Mean][c]), float64(k.e.aux[k.op.Var][c])
 	}
 	k.inv[c] = 1 / math.Sqrt(variance+k.op.Eps)
-	scale := float32(float64(k.gamma[c]) * k.inv[c])
+	scale := float32(k.scale(c) * k.inv[c])
 	mean, shift := float32(k.mean[c]), k.beta[c]
 	for i := range k.e.n {
 		x, y := k.plane(k.x, i, c), k.plane(k.y, i, c)
@@ -58,7 +70,7 @@ func (k *batchNorm) normalise(c, _ int) {
 // statistics computes mean and variance of channel c in two passes, so that a
 // large mean does not eat the variance.
 func (k *batchNorm) statistics(c int) (variance float64) {
-	count := float64(k.e.n * k.op.Area)
+	count := float64(k.e.n * k.area())
 	total := 0.0
 	for i := range k.e.n {
 		total += sum(k.plane(k.x, i, c))
@@ -82,13 +94,15 @@ func (k *batchNorm) sums(c, _ int) {
 	}
 	k.sumDY[c], k.sumDYX[c] = dy1, dyx*inv
 	k.dbeta[c] += float32(dy1)
-	k.dgamma[c] += float32(dyx * inv)
+	if !k.op.FixGamma {
+		k.dgamma[c] += float32(dyx * inv)
+	}
 }
 
 // channelGrad is dx = γ/σ·(dy - mean(dy) - x̂·mean(dy·x̂)), means over the batch.
 func (k *batchNorm) channelGrad(c, _ int) {
-	count := float64(k.e.n * k.op.Area)
-	scale := float32(float64(k.gamma[c]) * k.inv[c])
+	count := float64(k.e.n * k.area())
+	scale := float32(k.scale(c) * k.inv[c])
 	mean := float32(k.mean[c])
 	meanDY, slope := float32(k.sumDY[c]/count), float32(k.sumDYX[c]/count*k.inv[c])
 	for i := range k.e.n {
