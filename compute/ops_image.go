@@ -18,17 +18,17 @@ func (w Window) Over(h, wd int) (int, int) {
 	return (h+2*w.PadH-w.KH)/w.StrideH + 1, (wd+2*w.PadW-w.KW)/w.StrideW + 1
 }
 
-// Crop is Load with augmentation for pictures [C,H,W]: in training each example
-// is shifted by up to Pad pixels either way in both axes (zeros come in) and, if
-// Mirror is set, mirrored left to right half the time, keyed by (seed, epoch,
-// example, Layer). In evaluation it copies. Forward.
+// Crop is Load with augmentation for pictures: in training it takes a piece of the
+// size of To from a random place of an example and a border of Pad zeros around it
+// and, if Mirror is set, mirrors it left to right half the time, keyed by (seed,
+// epoch, example, Layer). In evaluation it takes the middle. Forward.
 type Crop struct {
-	In      int
-	Y       Buf
-	C, H, W int
-	Pad     int
-	Mirror  bool
-	Layer   uint64
+	In       int
+	Y        Buf
+	From, To Image
+	Pad      int
+	Mirror   bool
+	Layer    uint64
 }
 
 // Conv2D is a convolution of X with W [Out.C, In.C/Groups, KH, KW] (layout OIHW)

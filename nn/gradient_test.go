@@ -122,6 +122,10 @@ var nets = map[string]func(n *nn.Net){
 		x := n.Conv2D("a", n.Pictures("x", 2, 5, 6, 2, true), nn.Conv{Filters: 2, Kernel: 3, Init: weights})
 		n.SoftmaxCrossEntropy(n.Dense("d", n.Flatten(x), 3, weights), n.Ints("label", 1, 3))
 	},
+	"pieces of pictures": func(n *nn.Net) {
+		x := n.Conv2D("a", n.Crops("x", compute.Image{C: 2, H: 6, W: 7}, 4, 4, 1, true), nn.Conv{Filters: 2, Kernel: 3, Init: weights})
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Flatten(x), 3, weights), n.Ints("label", 1, 3))
+	},
 	"loss without a layer between": func(n *nn.Net) {
 		x := n.Dense("a", n.Floats("x", 3), 4, weights)
 		n.SoftmaxCrossEntropy(x, n.Ints("label", 1, 4))

@@ -10,10 +10,19 @@ import (
 // Pictures adds a float input [c,h,w] that is augmented in training: shifted by
 // up to pad pixels either way and, with mirror, mirrored half the time.
 func (n *Net) Pictures(name string, c, h, w, pad int, mirror bool) *Value {
-	n.want(pad >= 0, "input %q: pad %d is negative", name, pad)
-	in := n.input(compute.Input{Name: name, Shape: []int{c, h, w}})
-	v := n.value(name, false, 0, c, h, w)
-	n.emit(&compute.Crop{In: in, Y: v.buf, C: c, H: h, W: w, Pad: pad, Mirror: mirror, Layer: n.layer()}, v)
+	return n.Crops(name, compute.Image{C: c, H: h, W: w}, h, w, pad, mirror)
+}
+
+// Crops adds a float input of pictures of which pieces [C,h,w] are used: in
+// training from a random place of the picture with a border of pad zeros, mirrored
+// half the time with mirror; else from the middle.
+func (n *Net) Crops(name string, from compute.Image, h, w, pad int, mirror bool) *Value {
+	in := n.input(compute.Input{Name: name, Shape: []int{from.C, from.H, from.W}})
+	v := n.value(name, false, 0, from.C, h, w)
+	if n.want(pad >= 0 && h <= from.H && w <= from.W, "input %q: pieces of %d×%d of pictures of %d×%d with a border of %d; pieces are no larger than pictures, borders not negative", name, h, w, from.H, from.W, pad) {
+		to := compute.Image{C: from.C, H: h, W: w}
+		n.emit(&compute.Crop{In: in, Y: v.buf, From: from, To: to, Pad: pad, Mirror: mirror, Layer: n.layer()}, v)
+	}
 	return v
 }
 

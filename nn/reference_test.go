@@ -182,22 +182,24 @@ func maxOverTime(x, y []float64) {
 }
 
 func (r *reference) crop(op *compute.Crop, i int) {
-	y := r.at(op.Y, i)
-	x := r.batch.Inputs[op.In].F[i*len(y):]
-	dy, dx, mirror := 0, 0, false
+	y, in, out := r.at(op.Y, i), op.From, op.To
+	x := r.batch.Inputs[op.In].F[i*in.Size():]
+	dy, dx, mirror := (in.H-out.H)/2, (in.W-out.W)/2, false
 	if r.train {
 		s := r.stream(i, op.Layer)
-		dy, dx, mirror = s.Intn(0, 2*op.Pad+1)-op.Pad, s.Intn(1, 2*op.Pad+1)-op.Pad, op.Mirror && s.Intn(2, 2) == 1
+		dy = s.Intn(0, in.H+2*op.Pad-out.H+1) - op.Pad
+		dx = s.Intn(1, in.W+2*op.Pad-out.W+1) - op.Pad
+		mirror = op.Mirror && s.Intn(2, 2) == 1
 	}
-	for c := range op.C {
-		for h := range op.H {
-			for w := range op.W {
+	for c := range out.C {
+		for h := range out.H {
+			for w := range out.W {
 				from := w
 				if mirror {
-					from = op.W - 1 - w
+					from = out.W - 1 - w
 				}
-				if sy, sx := h+dy, from+dx; sy >= 0 && sy < op.H && sx >= 0 && sx < op.W {
-					y[(c*op.H+h)*op.W+w] = float64(x[(c*op.H+sy)*op.W+sx])
+				if sy, sx := h+dy, from+dx; sy >= 0 && sy < in.H && sx >= 0 && sx < in.W {
+					y[(c*out.H+h)*out.W+w] = float64(x[(c*in.H+sy)*in.W+sx])
 				}
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"optimus/internal/rng"
 )
 
-// crop shifts and mirrors pictures in training.
+// crop takes pieces of pictures, in training random ones.
 type crop struct {
 	none
 	e   *executable
@@ -24,34 +24,32 @@ func newCrop(e *executable, op *compute.Crop) kernel {
 func (k *crop) forward() { k.e.pool.run(k.e.n, k.fwd) }
 
 func (k *crop) sample(i, _ int) {
-	y := k.y.at(i)
-	x := k.e.batch.Inputs[k.op.In].F[i*len(y) : (i+1)*len(y)]
-	if !k.e.train {
-		copy(y, x)
-		return
+	from, to := k.op.From, k.op.To
+	x, y := k.e.batch.Inputs[k.op.In].F[i*from.Size():(i+1)*from.Size()], k.y.at(i)
+	dy, dx, mirror := (from.H-to.H)/2, (from.W-to.W)/2, false
+	if k.e.train {
+		dy, dx, mirror = k.draw(k.e.stream(i, k.op.Layer))
 	}
-	dy, dx, mirror := k.draw(k.e.stream(i, k.op.Layer))
-	h, w := k.op.H, k.op.W
 	clear(y)
-	for c := range k.op.C {
-		plane := c * h * w
-		for r := max(0, -dy); r < min(h, h-dy); r++ {
-			src, dst := x[plane+(r+dy)*w:][:w], y[plane+r*w:][:w]
-			for j := max(0, -dx); j < min(w, w-dx); j++ {
-				to := j
-				if mirror {
-					to = w - 1 - j
-				}
-				dst[to] = src[j+dx]
+	for c := range to.C {
+		for r := max(0, -dy); r < min(to.H, from.H-dy); r++ {
+			src, dst := x[(c*from.H+r+dy)*from.W:][:from.W], y[(c*to.H+r)*to.W:][:to.W]
+			lo, hi := max(0, -dx), min(to.W, from.W-dx)
+			if !mirror {
+				copy(dst[lo:hi], src[lo+dx:hi+dx])
+				continue
+			}
+			for j := lo; j < hi; j++ {
+				dst[to.W-1-j] = src[j+dx]
 			}
 		}
 	}
 }
 
-// draw decides the shift of an example and whether it is mirrored.
+// draw decides where the piece of an example begins and whether it is mirrored.
 func (k *crop) draw(s rng.Key) (dy, dx int, mirror bool) {
-	side := 2*k.op.Pad + 1
-	return s.Intn(0, side) - k.op.Pad, s.Intn(1, side) - k.op.Pad, k.op.Mirror && s.Intn(2, 2) == 1
+	place := func(i uint64, from, to int) int { return s.Intn(i, from+2*k.op.Pad-to+1) - k.op.Pad }
+	return place(0, k.op.From.H, k.op.To.H), place(1, k.op.From.W, k.op.To.W), k.op.Mirror && s.Intn(2, 2) == 1
 }
 
 // frame is an op.Image of the batch at hand: with a time axis it is as high as the
