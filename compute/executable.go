@@ -38,16 +38,18 @@ type Hooks struct {
 // Result sums a batch up. All fields are sums, so results of shares add up to
 // the result of the batch.
 type Result struct {
-	Loss    float64 // sum of the loss over Weight
-	Weight  int64   // the loss's own denominator: examples, or tokens
-	Correct int64   // predictions that hit
+	Loss   float64 // sum of the loss over Weight
+	Weight int64   // the loss's own denominator: examples, or tokens
+	Counts Counts  // what the Program's Metric is made of
 }
 
 // Add adds another share's result.
 func (r *Result) Add(o Result) {
 	r.Loss += o.Loss
 	r.Weight += o.Weight
-	r.Correct += o.Correct
+	for i, n := range o.Counts {
+		r.Counts[i] += n
+	}
 }
 
 // Mean returns the loss per unit of weight, 0 for an empty result.
@@ -56,14 +58,6 @@ func (r Result) Mean() float64 {
 		return 0
 	}
 	return r.Loss / float64(r.Weight)
-}
-
-// Metric returns Correct / Weight, 0 for an empty result.
-func (r Result) Metric() float64 {
-	if r.Weight == 0 {
-		return 0
-	}
-	return float64(r.Correct) / float64(r.Weight)
 }
 
 // Grad is the gradient of one block, a sum over the batch. A dense block has

@@ -85,8 +85,7 @@ type Program struct {
 	AuxMomentum float64
 	Forward     []Step
 	Backward    []Step
-	// Metric names Result.Correct / Result.Weight: "accuracy".
-	Metric string
+	Metric      Metric
 }
 
 // Parameters returns the number of elements of all blocks.

@@ -73,12 +73,12 @@ func TestSealRefuses(t *testing.T) {
 }
 
 func ExampleResult() {
-	shares := []compute.Result{{Loss: 6, Weight: 10, Correct: 7}, {}, {Loss: 3, Weight: 20, Correct: 11}}
+	shares := []compute.Result{{Loss: 6, Weight: 10, Counts: compute.Counts{7}}, {}, {Loss: 3, Weight: 20, Counts: compute.Counts{11}}}
 	var total compute.Result
 	for _, s := range shares {
 		total.Add(s)
 	}
-	fmt.Printf("loss %.2f accuracy %.2f\n", total.Mean(), total.Metric())
+	fmt.Printf("loss %.2f accuracy %.2f\n", total.Mean(), compute.Accuracy.Figures(total)[0].Value)
 	fmt.Println(compute.Result{}.Mean())
 	// Output:
 	// loss 0.30 accuracy 0.60

@@ -39,7 +39,7 @@ type Workload struct {
 	Optimizer optim.Config
 	Batch     int // examples per step, over all workers
 	Epochs    int
-	Metric    string
+	Metric    compute.Metric
 }
 
 // Info is what the listing says about a workload.
@@ -73,20 +73,9 @@ func List() ([]Info, error) {
 }
 
 // Lookup returns the workload of that name. The error for an unknown name wraps
-// ErrUnknown and suggests the one that may have been meant.
+// ErrUnknown and says which may have been meant.
 func Lookup(name string) (Workload, error) {
-	var names []string
-	for _, w := range All() {
-		if w.Name == name {
-			return w, nil
-		}
-		names = append(names, w.Name)
-	}
-	meant := ""
-	if near, ok := suggest.Nearest(name, names); ok {
-		meant = fmt.Sprintf(" did you mean %q?", near)
-	}
-	return Workload{}, fmt.Errorf("%w %q;%s `optimus models` lists all", ErrUnknown, name, meant)
+	return suggest.Find(name, All(), func(w Workload) string { return w.Name }, ErrUnknown)
 }
 
 // Convert makes dst the batch src for an Executable. They share the values; dst's

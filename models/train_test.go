@@ -171,10 +171,12 @@ func (tr *trainer) reach(goal float64, epochs int) {
 	best := 0.0
 	for epoch := range epochs {
 		trained, valid := tr.epoch(epoch), tr.evaluate()
-		tr.t.Logf("epoch %d: loss %.4f, accuracy %.3f; validation loss %.4f, accuracy %.3f", epoch, trained.Mean(), trained.Metric(), valid.Mean(), valid.Metric())
-		if best = max(best, valid.Metric()); best >= goal {
+		tr.t.Logf("epoch %d: loss %.4f, accuracy %.3f; validation loss %.4f, accuracy %.3f", epoch, trained.Mean(), accuracy(trained), valid.Mean(), accuracy(valid))
+		if best = max(best, accuracy(valid)); best >= goal {
 			return
 		}
 	}
 	tr.t.Errorf("validation accuracy %.3f after %d epochs, want %.3f", best, epochs, goal)
 }
+
+func accuracy(r compute.Result) float64 { return compute.Accuracy.Figures(r)[0].Value }

@@ -199,6 +199,11 @@ func (n *Net) picture(name string, x *Value, w compute.Window) bool {
 
 // He is the initialisation for layers before a ReLU: normal with standard
 // deviation √(2/fan-in) (He et al., 2015, equation 10).
-func He(fanIn int) optim.Init {
-	return optim.Init{Kind: optim.Normal, Scale: math.Sqrt(2 / float64(fanIn))}
+func He(fanIn int) optim.Init { return Xavier(optim.Normal, fanIn, 2) }
+
+// Xavier is MXNet's initialiser of that name with factor type "in", after Glorot
+// and Bengio (2010) and He et al. (2015): of the kind optim.Normal with standard
+// deviation √(magnitude/fan-in), or optim.Uniform within ± that.
+func Xavier(kind string, fanIn int, magnitude float64) optim.Init {
+	return optim.Init{Kind: kind, Scale: math.Sqrt(magnitude / float64(fanIn))}
 }

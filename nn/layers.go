@@ -157,6 +157,6 @@ func (n *Net) SoftmaxCrossEntropy(x *Value, labels Ids) {
 		"the loss reads %q of shape %v, but there are %d labels of %d classes", x.name, x.Shape, labels.T, labels.Limit)
 	n.read(x)
 	n.emit(&compute.SoftmaxLoss{X: x.buf, DX: x.grad, Labels: labels.input, Rows: labels.T, Classes: classes}, x)
-	n.prog.Metric = "accuracy"
+	n.prog.Metric = compute.Accuracy
 	n.loss = true
 }

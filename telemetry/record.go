@@ -90,7 +90,8 @@ type Evaluation struct {
 	Set        string           `json:"set,omitempty"` // for example "validation"
 	Examples   int64            `json:"examples"`      // evaluated, each once
 	Loss       Float            `json:"loss"`
-	Metrics    map[string]Float `json:"metrics,omitempty"` // for example "accuracy"
+	Metric     string           `json:"metric,omitempty"` // the workload's own, among Metrics
+	Metrics    map[string]Float `json:"metrics,omitempty"`
 	Seconds    float64          `json:"seconds,omitempty"`
 }
 

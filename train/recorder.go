@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"optimus/compute"
 	"optimus/elastic"
 	"optimus/spec"
 	"optimus/telemetry"
@@ -17,6 +19,7 @@ import (
 // its result. The coordinator's goroutine writes it; anyone may read the status.
 type recorder struct {
 	layout *layout
+	metric compute.Metric
 	out    *telemetry.Writer
 	notify func(spec.Status) // after each change; may be nil
 
@@ -56,7 +59,7 @@ type pending struct {
 
 func newRecorder(l *layout, t *Task, out *telemetry.Writer, notify func(spec.Status), from int64) *recorder {
 	now := time.Now()
-	r := &recorder{layout: l, out: out, notify: notify, members: map[elastic.Member]*spec.Member{}, watch: make(chan struct{}),
+	r := &recorder{layout: l, metric: t.Metric, out: out, notify: notify, members: map[elastic.Member]*spec.Member{}, watch: make(chan struct{}),
 		started: now, last: now, phases: map[int][]mark{}, answers: map[int64]spec.RescaleReport{}}
 	r.examples = from * int64(l.Plan.Batch)
 	r.status = spec.Status{Job: l.Job.Name, Workload: l.Job.Workload, State: spec.Starting, Steps: int(min(l.Steps, 1<<31)), Epochs: l.Epochs,
@@ -108,13 +111,12 @@ func (r *recorder) hello(m elastic.Message) {
 	r.mu.Unlock()
 }
 
-// waiting shows whom a transition waits for.
-func (r *recorder) waiting(whom string) {
+// waiting shows whom a transition waits for, as long as it does; why is the
+// reason of the state.
+func (r *recorder) waiting(whom, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if whom != "" && !r.status.State.Final() {
-		r.status.Reason = whom
-	}
+	r.status.Reason = cmp.Or(whom, why)
 }
 
 func (r *recorder) write(rec telemetry.Record) { r.out.Write(rec) } // its first error comes back from Close
@@ -264,18 +266,25 @@ func phaseTimes(list []spec.Phase) map[string]float64 {
 }
 
 func (r *recorder) evaluation(e elastic.Event) {
-	var loss, metric, weight float64
+	var sum compute.Result
 	for _, s := range e.Reports {
-		loss, metric, weight = loss+s.Loss, metric+s.Metric, weight+float64(s.Weight)
+		share := compute.Result{Loss: s.Loss, Weight: s.Weight}
+		copy(share.Counts[:], s.Counts)
+		sum.Add(share)
 	}
-	if weight == 0 {
+	if sum.Weight == 0 {
 		return
 	}
-	name := "accuracy"
+	figures, metrics := r.metric.Figures(sum), map[string]telemetry.Float{}
+	for _, f := range figures {
+		metrics[f.Name] = telemetry.Float(f.Value)
+	}
 	r.write(telemetry.Evaluation{Time: time.Now(), Generation: e.Gen, Step: e.Step, Epoch: r.layout.Plan.Epoch(max(e.Step, 1)), Set: "validation",
-		Examples: int64(weight), Loss: telemetry.Float(loss / weight), Metrics: map[string]telemetry.Float{name: telemetry.Float(metric / weight)}})
+		Examples: sum.Weight, Loss: telemetry.Float(sum.Mean()), Metric: string(r.metric), Metrics: metrics})
 	r.mu.Lock()
-	r.status.Metric = &spec.Metric{Name: name, Value: spec.Number(metric / weight)}
+	if len(figures) > 0 {
+		r.status.Metric = &spec.Metric{Name: figures[0].Name, Value: spec.Number(figures[0].Value)}
+	}
 	r.last = time.Now() // the evaluation is not part of a step
 	r.mu.Unlock()
 }

@@ -43,7 +43,7 @@ func (m *linear) Evaluate(ids []int) (compute.Result, error) {
 func lin1(targets ...float32) *Task {
 	o := optim.Default(optim.SGD)
 	o.LR, o.Momentum = 0.1, 0
-	return &Task{Name: "lin1", Params: []optim.Param{{Name: "w", Shape: []int{1}}}, Optimizer: o, Metric: "none",
+	return &Task{Name: "lin1", Params: []optim.Param{{Name: "w", Shape: []int{1}}}, Optimizer: o,
 		Batch: len(targets), Epochs: 3, Examples: len(targets),
 		New: func(int) (worker.Model, error) { return &linear{targets: targets}, nil }}
 }
@@ -59,8 +59,10 @@ func testOptions(t *testing.T) Options {
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	return Options{Root: t.TempDir(), Log: log, Tune: Tuning{Tick: 10 * time.Millisecond, Beat: 50 * time.Millisecond, Detect: 5 * time.Second}}
+	return Options{Root: t.TempDir(), Log: log, Tune: testTuning}
 }
+
+var testTuning = Tuning{Tick: 10 * time.Millisecond, Beat: 50 * time.Millisecond, Detect: 5 * time.Second}
 
 func TestRunToTheEnd(t *testing.T) {
 	defer goleak.VerifyNone(t)

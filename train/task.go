@@ -21,7 +21,7 @@ type Task struct {
 	Aux         []optim.Param // arrays that are averaged (batch norm's statistics)
 	AuxMomentum float64       // weight of the old average; see pieces.Config
 	Optimizer   optim.Config
-	Metric      string
+	Metric      compute.Metric
 	Batch       int // global batch of a step, where the job does not say
 	Epochs      int // passes, where the job does not say
 	Examples    int // training examples
@@ -61,7 +61,7 @@ func Open(j spec.TrainingJob) (*Task, error) {
 		return nil, err
 	}
 	t := &Task{Name: w.Name, Params: p.Params, Aux: p.Aux, AuxMomentum: p.AuxMomentum, Optimizer: w.Optimizer,
-		Metric: w.Metric, Batch: w.Batch, Epochs: w.Epochs, Examples: set.Train.Len(), Validation: set.Valid.Len(),
+		Metric: p.Metric, Batch: w.Batch, Epochs: w.Epochs, Examples: set.Train.Len(), Validation: set.Valid.Len(),
 		Generated: set.Generated, Vocabulary: set.Vocabulary, Classes: set.Classes, Fingerprint: set.Fingerprint()}
 	if set.Generated {
 		t.Epochs = min(t.Epochs, generatedEpochs)

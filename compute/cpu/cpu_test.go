@@ -172,7 +172,7 @@ func TestSharesAddUp(t *testing.T) {
 		whole, a, b := train(t, e, 0, n), train(t, e, 0, cut), train(t, e, cut, n)
 		sum := a.Result
 		sum.Add(b.Result)
-		if sum.Weight != whole.Result.Weight || sum.Correct != whole.Result.Correct || math.Abs(sum.Loss-whole.Result.Loss) > 1e-9*(1+whole.Result.Loss) {
+		if sum.Weight != whole.Result.Weight || sum.Counts != whole.Result.Counts || math.Abs(sum.Loss-whole.Result.Loss) > 1e-9*(1+whole.Result.Loss) {
 			rt.Fatalf("results %+v and %+v do not add up to %+v", a.Result, b.Result, whole.Result)
 		}
 		for block, g := range whole.Dense {
@@ -477,7 +477,7 @@ func ExampleCompile() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("mean loss %.4f, accuracy %.1f\n", r.Mean(), r.Metric())
+	fmt.Printf("mean loss %.4f, accuracy %.1f\n", r.Mean(), compute.Accuracy.Figures(r)[0].Value)
 	fmt.Printf("bias gradient %.4f\n", e.Grad(1).Dense)
 	// Output:
 	// mean loss 1.5486, accuracy 0.5

@@ -28,7 +28,7 @@ func (k *softmax) forward() {
 	k.e.pool.run(k.e.n, k.fwd)
 	for i := range k.e.n {
 		k.e.result.Loss += k.loss[i]
-		k.e.result.Correct += k.correct[i]
+		k.e.result.Counts[0] += k.correct[i]
 	}
 	k.e.result.Weight += int64(k.e.n * k.op.Rows * *k.x.steps)
 }
