@@ -7,22 +7,50 @@ package compute
 // a time axis, T stands for its length, and sizes without T are per time step. A
 // backend implements every Op in the passes that its comment names.
 type Op interface {
-	// Uses lists what the operation reads and writes; entries may be None.
+	// Uses lists the blocks, inputs and auxiliary arrays of the operation; entries
+	// may be None.
 	Uses() Use
+	// Touch lists the buffers that a pass reads and those that it writes; entries
+	// may be None. A gradient that several operations write is their sum: the
+	// first in the order of the steps sets it, the others add.
+	Touch(Pass) (reads, writes []Buf)
 }
 
-// Use is what an operation touches.
+// Use is what an operation touches besides buffers.
 type Use struct {
-	Buffers []Buf
-	Blocks  []int
-	Inputs  []int
-	Aux     []int
+	Blocks []int
+	Inputs []int
+	Aux    []int
 }
 
 // IO is the usual set of buffers of an operation.
 type IO struct{ X, DX, Y, DY Buf }
 
-func (io IO) buffers() []Buf { return []Buf{io.X, io.DX, io.Y, io.DY} }
+// Touch is the usual: forward from X to Y, the input's gradient from that of the
+// output, and the blocks' gradients from that and X.
+func (io IO) Touch(p Pass) (reads, writes []Buf) {
+	switch p {
+	case InputGrad:
+		return []Buf{io.DY}, []Buf{io.DX}
+	case ParamGrad:
+		return []Buf{io.X, io.DY}, nil
+	}
+	return []Buf{io.X}, []Buf{io.Y}
+}
+
+// Many are the buffers of an operation with several inputs.
+type Many struct {
+	X, DX []Buf
+	Y, DY Buf
+}
+
+// Touch is that of an operation without blocks.
+func (m Many) Touch(p Pass) (reads, writes []Buf) {
+	if p == InputGrad {
+		return []Buf{m.DY}, m.DX
+	}
+	return m.X, []Buf{m.Y}
+}
 
 // Load copies float input In to Y. Forward.
 type Load struct {
@@ -78,16 +106,14 @@ type ReLU struct {
 
 // Add is the sum of its inputs. Forward, InputGrad.
 type Add struct {
-	X, DX []Buf
-	Y, DY Buf
-	Size  int
+	Many
+	Size int
 }
 
 // Concat puts its inputs one behind the other. Forward, InputGrad.
 type Concat struct {
-	X, DX []Buf
+	Many
 	Sizes []int
-	Y, DY Buf
 }
 
 // Dropout zeroes a share Rate of X in training and scales the rest by
@@ -109,17 +135,30 @@ type SoftmaxLoss struct {
 	Rows, Classes int
 }
 
-func (o Load) Uses() Use    { return Use{Buffers: []Buf{o.Y}, Inputs: []int{o.In}} }
-func (o Dense) Uses() Use   { return Use{Buffers: o.buffers(), Blocks: []int{o.W, o.B}} }
-func (o Conv1D) Uses() Use  { return Use{Buffers: o.buffers(), Blocks: []int{o.W, o.B}} }
-func (o MaxTime) Uses() Use { return Use{Buffers: o.buffers()} }
-func (o ReLU) Uses() Use    { return Use{Buffers: o.buffers()} }
-func (o Dropout) Uses() Use { return Use{Buffers: o.buffers()} }
-func (o Lookup) Uses() Use {
-	return Use{Buffers: []Buf{o.Y, o.DY}, Blocks: []int{o.Table}, Inputs: []int{o.Ids}}
+func (o Load) Uses() Use        { return Use{Inputs: []int{o.In}} }
+func (o Lookup) Uses() Use      { return Use{Blocks: []int{o.Table}, Inputs: []int{o.Ids}} }
+func (o Dense) Uses() Use       { return Use{Blocks: []int{o.W, o.B}} }
+func (o Conv1D) Uses() Use      { return Use{Blocks: []int{o.W, o.B}} }
+func (o SoftmaxLoss) Uses() Use { return Use{Inputs: []int{o.Labels}} }
+func (MaxTime) Uses() Use       { return Use{} }
+func (ReLU) Uses() Use          { return Use{} }
+func (Add) Uses() Use           { return Use{} }
+func (Concat) Uses() Use        { return Use{} }
+func (Dropout) Uses() Use       { return Use{} }
+
+func (o Load) Touch(Pass) (reads, writes []Buf)        { return nil, []Buf{o.Y} }
+func (o SoftmaxLoss) Touch(Pass) (reads, writes []Buf) { return []Buf{o.X}, []Buf{o.DX} }
+func (o Lookup) Touch(p Pass) (reads, writes []Buf) {
+	if p == ParamGrad {
+		return []Buf{o.DY}, nil
+	}
+	return nil, []Buf{o.Y}
 }
-func (o Concat) Uses() Use { return Use{Buffers: append(append([]Buf{o.Y, o.DY}, o.X...), o.DX...)} }
-func (o Add) Uses() Use    { return Use{Buffers: append(append([]Buf{o.Y, o.DY}, o.X...), o.DX...)} }
-func (o SoftmaxLoss) Uses() Use {
-	return Use{Buffers: []Buf{o.X, o.DX}, Inputs: []int{o.Labels}}
+
+// Touch differs from the usual in that the gradient needs the sign of Y.
+func (o ReLU) Touch(p Pass) (reads, writes []Buf) {
+	if p == InputGrad {
+		return []Buf{o.Y, o.DY}, []Buf{o.DX}
+	}
+	return o.IO.Touch(p)
 }

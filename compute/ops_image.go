@@ -75,10 +75,18 @@ type Frames struct {
 	C, W int
 }
 
-func (o Frames) Uses() Use { return Use{Buffers: o.buffers()} }
-func (o Crop) Uses() Use   { return Use{Buffers: []Buf{o.Y}, Inputs: []int{o.In}} }
-func (o Conv2D) Uses() Use { return Use{Buffers: o.buffers(), Blocks: []int{o.Filter, o.B}} }
-func (o Pool) Uses() Use   { return Use{Buffers: o.buffers()} }
-func (o BatchNorm) Uses() Use {
-	return Use{Buffers: o.buffers(), Blocks: []int{o.Gamma, o.Beta}, Aux: []int{o.Mean, o.Var}}
+func (o Crop) Uses() Use      { return Use{Inputs: []int{o.In}} }
+func (o Conv2D) Uses() Use    { return Use{Blocks: []int{o.Filter, o.B}} }
+func (o BatchNorm) Uses() Use { return Use{Blocks: []int{o.Gamma, o.Beta}, Aux: []int{o.Mean, o.Var}} }
+func (Pool) Uses() Use        { return Use{} }
+func (Frames) Uses() Use      { return Use{} }
+
+func (o Crop) Touch(Pass) (reads, writes []Buf) { return nil, []Buf{o.Y} }
+
+// Touch differs from the usual in that the input's gradient needs X.
+func (o BatchNorm) Touch(p Pass) (reads, writes []Buf) {
+	if p == InputGrad {
+		return []Buf{o.X, o.DY}, []Buf{o.DX}
+	}
+	return o.IO.Touch(p)
 }

@@ -35,9 +35,6 @@ type Buffer struct {
 	Name string
 	Size int
 	Axis Axis
-	// Accumulate marks the gradient of a value that several operations read:
-	// it is cleared before a training step and every writer adds to it.
-	Accumulate bool
 }
 
 // Input is one array of a batch.
@@ -98,8 +95,8 @@ func (p *Program) Parameters() int {
 }
 
 // Seal checks that axes can be measured, that every step names buffers, blocks
-// and inputs that exist, and sets the Wait and Ready marks. A block must be used forward and have a
-// gradient, else a worker would wait for ever.
+// and inputs that exist, and sets the Wait and Ready marks. A block must be used
+// forward and have a gradient, else a worker would wait for ever.
 func (p *Program) Seal() error {
 	if err := p.checkAxes(); err != nil {
 		return fmt.Errorf("seal program %s: %w", p.Name, err)
@@ -113,11 +110,10 @@ func (p *Program) Seal() error {
 		for i := range steps {
 			s := &steps[i]
 			s.Wait, s.Ready = nil, nil
-			use := s.Op.Uses()
-			if err := p.checkUse(use); err != nil {
+			if err := p.checkStep(s); err != nil {
 				return fmt.Errorf("seal program %s: step %d (%T): %w", p.Name, i, s.Op, err)
 			}
-			for _, b := range use.Blocks {
+			for _, b := range s.Op.Uses().Blocks {
 				if b != None {
 					visit(i, b)
 				}
@@ -188,12 +184,16 @@ func (p *Program) Steps(a Axis) int {
 	return p.Axes[a-1].Max
 }
 
-func (p *Program) checkUse(u Use) error {
-	for _, b := range u.Buffers {
-		if b != None && (b < 0 || int(b) >= len(p.Buffers)) {
-			return fmt.Errorf("buffer %d of %d", b, len(p.Buffers))
+func (p *Program) checkStep(s *Step) error {
+	reads, writes := s.Op.Touch(s.Pass)
+	for _, list := range [][]Buf{reads, writes} {
+		for _, b := range list {
+			if b != None && (b < 0 || int(b) >= len(p.Buffers)) {
+				return fmt.Errorf("buffer %d of %d", b, len(p.Buffers))
+			}
 		}
 	}
+	u := s.Op.Uses()
 	for _, list := range []struct {
 		what string
 		ids  []int

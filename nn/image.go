@@ -95,7 +95,7 @@ func (n *Net) slide(name string, x *Value, w compute.Window, learned bool, chann
 		h = 1
 	}
 	y := n.value(name, learned || x.grad != compute.None, axis, channels, h, wd)
-	n.read(x)
+	x.reads++
 	return y, compute.IO{X: x.buf, DX: x.grad, Y: y.buf, DY: y.grad}
 }
 

@@ -132,7 +132,7 @@ func (n *Net) join(name string, xs []*Value, shape []int) (y, learned *Value, x,
 	learned = xs[0]
 	for _, v := range xs {
 		n.want(v.axis == xs[0].axis, "%s: %q and %q do not run over the same time axis", name, v.name, xs[0].name)
-		n.read(v)
+		v.reads++
 		x, dx = append(x, v.buf), append(dx, v.grad)
 		if v.grad != compute.None {
 			learned = v
@@ -155,7 +155,7 @@ func (n *Net) SoftmaxCrossEntropy(x *Value, labels Ids) {
 	n.want(x.grad != compute.None, "the loss reads %q, below which nothing is learned", x.name)
 	n.want(classes == labels.Limit && x.Size() == labels.T*classes && x.axis == labels.axis,
 		"the loss reads %q of shape %v, but there are %d labels of %d classes", x.name, x.Shape, labels.T, labels.Limit)
-	n.read(x)
+	x.reads++
 	n.emit(&compute.SoftmaxLoss{X: x.buf, DX: x.grad, Labels: labels.input, Rows: labels.T, Classes: classes}, x)
 	n.prog.Metric = compute.Accuracy
 	n.loss = true

@@ -121,19 +121,11 @@ func (n *Net) buffer(name string, axis compute.Axis, size int) compute.Buf {
 	return compute.Buf(len(n.prog.Buffers) - 1)
 }
 
-// read notes that a layer reads v; the gradients of several readers add up.
-func (n *Net) read(v *Value) {
-	v.reads++
-	if v.reads > 1 && v.grad != compute.None {
-		n.prog.Buffers[v.grad].Accumulate = true
-	}
-}
-
 // unary connects a layer that has one input: it makes the output and the four
 // buffers. learned says whether the layer itself has blocks.
 func (n *Net) unary(name string, x *Value, learned bool, shape ...int) (*Value, compute.IO) {
 	y := n.value(name, learned || x.grad != compute.None, x.axis, shape...)
-	n.read(x)
+	x.reads++
 	return y, compute.IO{X: x.buf, DX: x.grad, Y: y.buf, DY: y.grad}
 }
 

@@ -69,7 +69,7 @@ type relu struct {
 }
 
 func newReLU(e *executable, op *compute.ReLU) kernel {
-	k := &relu{e: e, ports: e.ports(op.IO)}
+	k := &relu{e: e, ports: e.ports(op, op.IO)}
 	k.fwd = func(i, _ int) {
 		x, y := k.x.at(i), k.y.at(i)
 		for j, v := range x {
@@ -103,7 +103,7 @@ type concat struct {
 func newConcat(e *executable, op *compute.Concat) kernel {
 	k := &concat{e: e, y: e.port(op.Y), dy: e.port(op.DY)}
 	for i := range op.X {
-		k.xs, k.dxs = append(k.xs, e.port(op.X[i])), append(k.dxs, e.port(op.DX[i]))
+		k.xs, k.dxs = append(k.xs, e.port(op.X[i])), append(k.dxs, e.sink(op, op.DX[i]))
 	}
 	k.fwd = func(i, _ int) {
 		y := k.y.at(i)
@@ -147,7 +147,7 @@ type total struct {
 func newAdd(e *executable, op *compute.Add) kernel {
 	k := &total{e: e, y: e.port(op.Y), dy: e.port(op.DY)}
 	for i := range op.X {
-		k.xs, k.dxs = append(k.xs, e.port(op.X[i])), append(k.dxs, e.port(op.DX[i]))
+		k.xs, k.dxs = append(k.xs, e.port(op.X[i])), append(k.dxs, e.sink(op, op.DX[i]))
 	}
 	k.fwd = func(i, _ int) {
 		y := k.y.at(i)
@@ -180,7 +180,7 @@ type dropout struct {
 }
 
 func newDropout(e *executable, op *compute.Dropout) kernel {
-	k := &dropout{e: e, op: op, ports: e.ports(op.IO)}
+	k := &dropout{e: e, op: op, ports: e.ports(op, op.IO)}
 	k.mask = k.y
 	k.mask.data = make([]float32, len(k.y.data))
 	k.fwd, k.bwd = k.sample, k.sampleGrad

@@ -72,9 +72,16 @@ func (e *executable) allocate() {
 	for a := range e.steps {
 		e.steps[a] = e.p.Steps(compute.Axis(a))
 	}
+	var sizes []int
 	for _, b := range e.p.Buffers {
-		e.bufs = append(e.bufs, make([]float32, e.capacity*b.Size*e.steps[b.Axis]))
+		sizes = append(sizes, e.capacity*b.Size*e.steps[b.Axis])
 	}
+	offsets, total := place(sizes, lives(e.p))
+	arena := make([]float32, total)
+	for b, at := range offsets {
+		e.bufs = append(e.bufs, arena[at:at+sizes[b]:at+sizes[b]])
+	}
+	e.setters = setters(e.p)
 	ids := e.idsPerExample()
 	for b, param := range e.p.Params {
 		var w, g []float32
@@ -187,7 +194,7 @@ type port struct {
 	data  []float32
 	size  int  // values per time step of an example
 	steps *int // the batch's time steps; of a buffer without a time axis 1
-	add   bool // a gradient that several operations write
+	add   bool // earlier steps have written this gradient: add to it
 }
 
 // port resolves b; the zero port stands for None.
@@ -196,7 +203,19 @@ func (e *executable) port(b compute.Buf) port {
 		return port{}
 	}
 	info := e.p.Buffers[b]
-	return port{e.bufs[b], info.Size, &e.steps[info.Axis], info.Accumulate}
+	return port{data: e.bufs[b], size: info.Size, steps: &e.steps[info.Axis]}
+}
+
+// sink resolves the buffer of a gradient that op writes, for the first time or
+// once more.
+func (e *executable) sink(op compute.Op, b compute.Buf) port {
+	p := e.port(b)
+	if b != compute.None {
+		if p.add = e.setters[b] != op; !p.add {
+			e.setters[b] = nil // op adds if it writes b a second time
+		}
+	}
+	return p
 }
 
 // len returns how many values an example of the batch has.
@@ -209,7 +228,7 @@ func (p port) at(i int) []float32 {
 }
 
 // fresh returns the values of example i for a writer that adds: cleared, unless
-// earlier writers have added already.
+// earlier steps have written them.
 func (p port) fresh(i int) []float32 {
 	v := p.at(i)
 	if !p.add {
@@ -229,8 +248,8 @@ func (p port) put(dst []float32, j int, v float32) {
 // ports are the usual four.
 type ports struct{ x, dx, y, dy port }
 
-func (e *executable) ports(io compute.IO) ports {
-	return ports{e.port(io.X), e.port(io.DX), e.port(io.Y), e.port(io.DY)}
+func (e *executable) ports(op compute.Op, io compute.IO) ports {
+	return ports{e.port(io.X), e.sink(op, io.DX), e.port(io.Y), e.port(io.DY)}
 }
 
 // block returns the values and the gradient of a dense block; nil for None.

@@ -453,7 +453,8 @@ func TestCompileRefuses(t *testing.T) {
 
 type unknown struct{}
 
-func (unknown) Uses() compute.Use { return compute.Use{} }
+func (unknown) Uses() compute.Use                                { return compute.Use{} }
+func (unknown) Touch(compute.Pass) (reads, writes []compute.Buf) { return nil, nil }
 
 func ExampleCompile() {
 	n := nn.New("tiny")

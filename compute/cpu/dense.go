@@ -31,7 +31,7 @@ type dense struct {
 const denseTile = 64
 
 func newDense(e *executable, op *compute.Dense) kernel {
-	k := &dense{e: e, op: op, ports: e.ports(op.IO)}
+	k := &dense{e: e, op: op, ports: e.ports(op, op.IO)}
 	k.w, k.dw = e.block(op.W)
 	k.b, k.db = e.block(op.B)
 	k.fwd, k.bwd, k.par = k.rows, k.rowsGrad, k.tile

@@ -14,8 +14,9 @@ type executable struct {
 	pool     *pool
 
 	bufs          [][]float32
-	params, grads [][]float32 // nil for Rows blocks
-	tables        []*table    // nil for dense blocks
+	setters       []compute.Op // of each buffer: who writes it first
+	params, grads [][]float32  // nil for Rows blocks
+	tables        []*table     // nil for dense blocks
 	lookups       [][]*compute.Lookup
 	aux, auxSum   [][]float32
 	scratch       [][]float32 // per thread
@@ -193,11 +194,6 @@ func values(in compute.Input, a *compute.Array) int {
 
 // clear zeroes what kernels add to.
 func (e *executable) clear() {
-	for b, info := range e.p.Buffers {
-		if info.Accumulate {
-			clear(e.bufs[b][:e.n*info.Size*e.steps[info.Axis]])
-		}
-	}
 	for b, g := range e.grads {
 		clear(g)
 		if t := e.tables[b]; t != nil {

@@ -70,7 +70,7 @@ type frames struct {
 }
 
 func newFrames(e *executable, op *compute.Frames) kernel {
-	k := &frames{e: e, ports: e.ports(op.IO)}
+	k := &frames{e: e, ports: e.ports(op, op.IO)}
 	each := func(move func(frame, plane int)) {
 		steps := *k.x.steps
 		for c := range op.C {
@@ -110,7 +110,7 @@ type conv2D struct {
 const convTile = 16
 
 func newConv2D(e *executable, op *compute.Conv2D) kernel {
-	k := &conv2D{e: e, op: op, ports: e.ports(op.IO), ins: op.In.C / op.Groups, outs: op.Out.C / op.Groups}
+	k := &conv2D{e: e, op: op, ports: e.ports(op, op.IO), ins: op.In.C / op.Groups, outs: op.Out.C / op.Groups}
 	k.depth = k.ins * op.KH * op.KW
 	k.w, k.dw = e.block(op.Filter)
 	k.b, k.db = e.block(op.B)

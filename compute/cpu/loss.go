@@ -19,7 +19,7 @@ type softmax struct {
 }
 
 func newSoftmax(e *executable, op *compute.SoftmaxLoss) kernel {
-	k := &softmax{e: e, op: op, x: e.port(op.X), dx: e.port(op.DX), loss: make([]float64, e.capacity), correct: make([]int64, e.capacity)}
+	k := &softmax{e: e, op: op, x: e.port(op.X), dx: e.sink(op, op.DX), loss: make([]float64, e.capacity), correct: make([]int64, e.capacity)}
 	k.fwd = k.sample
 	return k
 }

@@ -18,7 +18,7 @@ type batchNorm struct {
 }
 
 func newBatchNorm(e *executable, op *compute.BatchNorm) kernel {
-	k := &batchNorm{e: e, op: op, ports: e.ports(op.IO)}
+	k := &batchNorm{e: e, op: op, ports: e.ports(op, op.IO)}
 	k.gamma, k.dgamma = e.block(op.Gamma)
 	k.beta, k.dbeta = e.block(op.Beta)
 	for _, s := range []*[]float64{&k.mean, &k.inv, &k.sumDY, &k.sumDYX} {

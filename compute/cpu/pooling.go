@@ -13,7 +13,7 @@ type pooling struct {
 }
 
 func newPooling(e *executable, op *compute.Pool) kernel {
-	k := &pooling{e: e, op: op, ports: e.ports(op.IO)}
+	k := &pooling{e: e, op: op, ports: e.ports(op, op.IO)}
 	k.fwd, k.bwd = k.max, k.maxGrad
 	if op.Avg {
 		k.fwd, k.bwd = k.avg, k.avgGrad

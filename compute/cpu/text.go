@@ -19,13 +19,13 @@ type conv1D struct {
 
 func newConv1D(e *executable, op *compute.Conv1D) kernel {
 	k := &conv1D{}
-	k.init(e, op)
+	k.init(e, op, op)
 	k.fwd, k.bwd, k.par = k.sample, k.sampleGrad, k.tile
 	return k
 }
 
-func (k *conv1D) init(e *executable, op *compute.Conv1D) {
-	k.e, k.op, k.ports, k.out = e, op, e.ports(op.IO), op.T-op.H+1
+func (k *conv1D) init(e *executable, self compute.Op, op *compute.Conv1D) {
+	k.e, k.op, k.ports, k.out = e, op, e.ports(self, op.IO), op.T-op.H+1
 	k.w, k.dw = e.block(op.W)
 	k.b, k.db = e.block(op.B)
 }
@@ -89,7 +89,7 @@ const convGroup = 8
 
 func newConvMax(e *executable, op *compute.ConvMax) kernel {
 	k := &convMax{best: make([]int32, e.capacity*op.F)}
-	k.init(e, &op.Conv1D)
+	k.init(e, op, &op.Conv1D)
 	e.reserve(convGroup * op.T * op.F)
 	k.fwd, k.bwd, k.par = k.group, k.bestGrad, k.filter
 	return k
@@ -164,7 +164,7 @@ type maxTime struct {
 }
 
 func newMaxTime(e *executable, op *compute.MaxTime) kernel {
-	k, f := &maxTime{e: e, ports: e.ports(op.IO)}, op.F
+	k, f := &maxTime{e: e, ports: e.ports(op, op.IO)}, op.F
 	best := make([]int32, e.capacity*f)
 	k.fwd = func(i, _ int) { maxRows(k.x.at(i), k.y.at(i), best[i*f:(i+1)*f]) }
 	k.bwd = func(i, _ int) {
