@@ -29,13 +29,18 @@ type TimeAxis struct {
 // Length returns the length of the axis for that of the axis Of.
 func (a TimeAxis) Length(of int) int { return (of+2*a.Pad-a.Window)/a.Stride + 1 }
 
-// Buffer is an activation or its gradient: Size float32 values per example and,
-// with an Axis, per time step.
+// Buffer is an activation or its gradient: float32 values of a shape per example
+// and, with an Axis, per time step. Operations may see it in another shape of the
+// same size.
 type Buffer struct {
-	Name string
-	Size int
-	Axis Axis
+	Name  string
+	Shape []int
+	Axis  Axis
 }
+
+// Size returns the number of values per example, or per time step of an example.
+func (b Buffer) Size() int { return product(b.Shape) }
+
 
 // Input is one array of a batch.
 type Input struct {

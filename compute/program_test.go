@@ -16,7 +16,7 @@ func chain() *compute.Program {
 	p := &compute.Program{
 		Name:    "chain",
 		Inputs:  []compute.Input{{Name: "x", Shape: []int{2}}, {Name: "label", Shape: []int{1}, Limit: 2}},
-		Buffers: []compute.Buffer{{Name: "x", Size: 2}, {Name: "a", Size: 3}, {Name: "a.grad", Size: 3}, {Name: "b", Size: 2}, {Name: "b.grad", Size: 2}},
+		Buffers: []compute.Buffer{{Name: "x", Shape: []int{2}}, {Name: "a", Shape: []int{3}}, {Name: "a.grad", Shape: []int{3}}, {Name: "b", Shape: []int{2}}, {Name: "b.grad", Shape: []int{2}}},
 		Params:  []optim.Param{{Name: "a", Shape: []int{3, 2}}, {Name: "b", Shape: []int{2, 3}}},
 	}
 	load := &compute.Load{In: 0, Y: 0, Size: 2}

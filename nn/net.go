@@ -108,16 +108,16 @@ func (n *Net) value(name string, learned bool, axis compute.Axis, shape ...int) 
 		v.Shape = []int{1} // what follows may compute with it; Program reports the error
 		return v
 	}
-	v.buf = n.buffer(name, axis, v.Size())
+	v.buf = n.buffer(name, axis, shape)
 	if learned {
-		v.grad = n.buffer(name+".grad", axis, v.Size())
+		v.grad = n.buffer(name+".grad", axis, shape)
 	}
 	n.slots = append(n.slots, v.slot)
 	return v
 }
 
-func (n *Net) buffer(name string, axis compute.Axis, size int) compute.Buf {
-	n.prog.Buffers = append(n.prog.Buffers, compute.Buffer{Name: name, Axis: axis, Size: size})
+func (n *Net) buffer(name string, axis compute.Axis, shape []int) compute.Buf {
+	n.prog.Buffers = append(n.prog.Buffers, compute.Buffer{Name: name, Axis: axis, Shape: shape})
 	return compute.Buf(len(n.prog.Buffers) - 1)
 }
 

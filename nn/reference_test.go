@@ -27,7 +27,7 @@ func (r *reference) run() float64 {
 	r.loss, r.mean, r.bufs = 0, map[int][]float64{}, nil
 	r.measure()
 	for _, b := range r.p.Buffers {
-		r.bufs = append(r.bufs, make([]float64, b.Size*r.steps[b.Axis]*r.batch.N))
+		r.bufs = append(r.bufs, make([]float64, b.Size()*r.steps[b.Axis]*r.batch.N))
 	}
 	for _, s := range r.p.Forward {
 		if bn, ok := s.Op.(*compute.BatchNorm); ok {
@@ -60,7 +60,7 @@ func (r *reference) measure() {
 func (r *reference) of(b compute.Buf) int { return r.steps[r.p.Buffers[b].Axis] }
 
 func (r *reference) at(b compute.Buf, i int) []float64 {
-	size := r.p.Buffers[b].Size * r.of(b)
+	size := r.p.Buffers[b].Size() * r.of(b)
 	return r.bufs[b][i*size : (i+1)*size]
 }
 

@@ -74,7 +74,7 @@ func (e *executable) allocate() {
 	}
 	var sizes []int
 	for _, b := range e.p.Buffers {
-		sizes = append(sizes, e.capacity*b.Size*e.steps[b.Axis])
+		sizes = append(sizes, e.capacity*b.Size()*e.steps[b.Axis])
 	}
 	offsets, total := place(sizes, lives(e.p))
 	arena := make([]float32, total)
@@ -203,7 +203,7 @@ func (e *executable) port(b compute.Buf) port {
 		return port{}
 	}
 	info := e.p.Buffers[b]
-	return port{data: e.bufs[b], size: info.Size, steps: &e.steps[info.Axis]}
+	return port{data: e.bufs[b], size: info.Size(), steps: &e.steps[info.Axis]}
 }
 
 // sink resolves the buffer of a gradient that op writes, for the first time or
