@@ -5,6 +5,8 @@
 package launch
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +20,8 @@ import (
 type Processes struct {
 	requests chan request
 	wg       sync.WaitGroup
+	mu       sync.Mutex // held while a child is started
+	closed   bool
 }
 
 type request struct {
@@ -43,13 +47,21 @@ func (p *Processes) parent() {
 
 // Child is a process that was started.
 type Child struct {
-	PID int
-	cmd *exec.Cmd
+	PID   int
+	cmd   *exec.Cmd
+	ended chan struct{}
 }
 
+var errClosed = errors.New("the launcher is closed")
+
 // Start runs a program with its output appended to the file log, and calls
-// exited once it has ended, with a one-line cause.
+// exited once it has ended, with a one-line cause: maybe before Start returns.
 func (p *Processes) Start(path string, args, env []string, log string, exited func(cause string)) (*Child, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, fmt.Errorf("start %s: %w", path, errClosed)
+	}
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", path, err)
@@ -64,10 +76,13 @@ func (p *Processes) Start(path string, args, env []string, log string, exited fu
 	if err := <-r.done; err != nil {
 		return nil, fmt.Errorf("start %s: %w", path, err)
 	}
+	c := &Child{PID: cmd.Process.Pid, cmd: cmd, ended: make(chan struct{})}
 	p.wg.Go(func() {
-		exited(cause(cmd.Wait(), log))
+		err := cmd.Wait()
+		close(c.ended)
+		exited(cause(err, log))
 	})
-	return &Child{PID: cmd.Process.Pid, cmd: cmd}, nil
+	return c, nil
 }
 
 // cause says in one line how a process ended.
@@ -78,15 +93,31 @@ func cause(err error, log string) string {
 	return fmt.Sprintf("%v; its log is %s", err, log)
 }
 
-// Terminate asks the child to end; Kill ends it.
-func (c *Child) Terminate() { c.cmd.Process.Signal(syscall.SIGTERM) }
+// Stop asks the child to end (SIGTERM) and waits for it. If it has not ended when
+// ctx is done, it is killed and the error says so.
+func (c *Child) Stop(ctx context.Context) error {
+	c.cmd.Process.Signal(syscall.SIGTERM) // fails only if it has ended
+	select {
+	case <-c.ended:
+		return nil
+	case <-ctx.Done():
+	}
+	c.Kill()
+	return fmt.Errorf("stop process %d: it did not end on SIGTERM and was killed: %w", c.PID, context.Cause(ctx))
+}
 
 // Kill ends the child at once.
 func (c *Child) Kill() { c.cmd.Process.Kill() }
 
 // Close waits for all children, which must have been told to end, and frees the
-// parent thread.
+// parent thread. Nothing can be started from then on.
 func (p *Processes) Close() {
+	p.mu.Lock()
+	again := p.closed
+	p.closed = true
+	p.mu.Unlock()
 	p.wg.Wait()
-	close(p.requests)
+	if !again {
+		close(p.requests)
+	}
 }

@@ -33,6 +33,10 @@ func TestListing(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `[` +
+		`{"name":"resnext-110","parameters":1730976,"blocks":338,"type":"CNN","application":"image classification","dataset":"CIFAR10","examples":60000},` +
+		`{"name":"resnet-50","parameters":25549486,"blocks":157,"type":"CNN","application":"image classification","dataset":"ILSVRC2012-ImageNet","examples":1313788},` +
+		`{"name":"inception-bn","parameters":11295240,"blocks":278,"type":"CNN","application":"image classification","dataset":"Caltech (256)","examples":30607},` +
+		`{"name":"kaggle","parameters":1365561,"blocks":16,"type":"CNN","application":"image classification","dataset":"Kaggle-NDSB1","examples":37920},` +
 		`{"name":"cnn-rand","parameters":5990102,"blocks":9,"type":"CNN","application":"sentence classification","dataset":"MR","examples":10662},` +
 		`{"name":"cifar-small","parameters":33946,"blocks":11,"type":"CNN","application":"image classification","dataset":"CIFAR10","examples":60000}]`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
@@ -45,7 +49,7 @@ func TestWorkloadsAreComplete(t *testing.T) {
 		if w.Open == nil || w.Generate == nil || w.Program == nil || w.Full == nil || w.Batch < 1 || w.Epochs < 1 {
 			t.Errorf("%s: %+v lacks something", w.Name, w)
 		}
-		if err := w.Optimizer.Validate(); err != nil {
+		if err := errors.Join(w.Optimizer.Validate(), w.Schedule(w.Examples, w.Batch).Validate()); err != nil {
 			t.Errorf("%s: %v", w.Name, err)
 		}
 		p, err := w.Full()
@@ -67,8 +71,8 @@ func TestLookupSuggests(t *testing.T) {
 	}
 	for _, name := range []string{"", "bert"} {
 		_, err := models.Lookup(name)
-		if !errors.Is(err, models.ErrUnknown) || strings.Contains(fmt.Sprint(err), "mean") || !strings.Contains(fmt.Sprint(err), "`optimus models`") {
-			t.Errorf("%q: error %v, want one that suggests nothing but the list", name, err)
+		if !errors.Is(err, models.ErrUnknown) || !strings.Contains(fmt.Sprint(err), "; known: ") {
+			t.Errorf("%q: error %v, want one that lists all", name, err)
 		}
 	}
 }
@@ -102,7 +106,7 @@ func TestCNNRandBlocks(t *testing.T) {
 func TestProgramRefusesOtherData(t *testing.T) {
 	text := &data.Set{Name: "words", Classes: []string{"a", "b"}, Vocabulary: []string{"x"}, SequenceLength: 9}
 	pictures := &data.Set{Name: "pictures", Classes: []string{"a", "b"}}
-	for name, set := range map[string]*data.Set{"cnn-rand": pictures, "cifar-small": text} {
+	for name, set := range map[string]*data.Set{"cnn-rand": pictures, "cifar-small": text, "resnet-50": text, "kaggle": pictures} {
 		if _, err := lookup(t, name).Program(set); err == nil || !strings.Contains(err.Error(), set.Name) {
 			t.Errorf("%s on %s: error %v, want one that names both", name, set.Name, err)
 		}
@@ -184,5 +188,5 @@ func ExampleLookup() {
 	fmt.Println(err)
 	// Output:
 	// sentence classification on MR by rmsprop with lr 0.0005
-	// unknown workload "cnn-ranf"; did you mean "cnn-rand"? `optimus models` lists all
+	// unknown workload "cnn-ranf"; did you mean "cnn-rand"?
 }

@@ -36,10 +36,13 @@ type Workload struct {
 	// Full makes the model for the whole original data set.
 	Full func() (*compute.Program, error)
 
-	Optimizer optim.Config
-	Batch     int // examples per step, over all workers
+	Optimizer optim.Config // with the learning rate of the first epoch
+	Drops     []int        // after so many epochs each, the learning rate is divided by ten
+	Batch     int          // examples per step, over all workers
 	Epochs    int
 	Metric    compute.Metric
+
+	tiny func() Workload // see At
 }
 
 // Info is what the listing says about a workload.
@@ -56,7 +59,7 @@ type Info struct {
 // All returns the workloads: those of Table 1 in its order, then the others by
 // name.
 func All() []Workload {
-	return []Workload{cnnRand(), cifarSmall()}
+	return []Workload{resNeXt110(), resNet50(), inceptionBN(), kaggle(), cnnRand(), cifarSmall()}
 }
 
 // List describes all workloads, in All's order.
@@ -78,6 +81,42 @@ func Lookup(name string) (Workload, error) {
 	return suggest.Find(name, All(), func(w Workload) string { return w.Name }, ErrUnknown)
 }
 
+// Tiny is the size of a workload for tests and first steps: the same architecture,
+// with fewer units and filters and where that helps on smaller pictures, which a
+// laptop trains in a minute.
+const Tiny = "tiny"
+
+// At returns the workload in a size: "", that of the paper, or Tiny. Its data set,
+// its model and its settings go with each other, so a job keeps to one size.
+func (w Workload) At(size string) (Workload, error) {
+	switch {
+	case size == "":
+		return w, nil
+	case size == Tiny && w.tiny != nil:
+		return w.tiny(), nil
+	case w.tiny == nil:
+		return w, fmt.Errorf("workload %s has no size %q; it has but one, leave the size out", w.Name, size)
+	}
+	return w, fmt.Errorf("workload %s has no size %q; leave it out or use %q", w.Name, size, Tiny)
+}
+
+// shrunk gives a workload the settings of the size Tiny.
+func shrunk(w Workload, epochs, batch int) Workload {
+	w.Epochs, w.Batch, w.Drops = epochs, batch, nil
+	return w
+}
+
+// Schedule returns the optimizer for a job of so many training examples and global
+// batch: Drops, which are in epochs, as the steps that begin them.
+func (w Workload) Schedule(examples, batch int) optim.Config {
+	o := w.Optimizer
+	perEpoch := (examples + batch - 1) / batch
+	for _, epochs := range w.Drops {
+		o.Factor, o.Steps = 0.1, append(o.Steps, int64(epochs*perEpoch)+1)
+	}
+	return o
+}
+
 // Convert makes dst the batch src for an Executable. They share the values; dst's
 // own memory is used again.
 func Convert(dst *compute.Batch, src *data.Batch) {
@@ -92,6 +131,6 @@ func want(ok bool, workload string, s *data.Set, need string) error {
 	if ok {
 		return nil
 	}
-	return fmt.Errorf("model %s for data set %s: it has %d classes, %d words and sentences of %d; the model needs %s",
-		workload, s.Name, len(s.Classes), len(s.Vocabulary), s.SequenceLength, need)
+	return fmt.Errorf("model %s for data set %s: it has %d classes, pictures of %v, %d words and sentences of %d; the model needs %s",
+		workload, s.Name, len(s.Classes), s.Picture, len(s.Vocabulary), s.SequenceLength, need)
 }

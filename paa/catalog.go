@@ -3,7 +3,6 @@ package paa
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"optimus/internal/suggest"
 )
@@ -68,19 +67,8 @@ func CNNRand(vocabulary int) Model {
 	return Model{"cnn-rand", fmt.Sprintf("text CNN, vocabulary %d", vocabulary), l}
 }
 
-// Lookup finds a model of the [Catalog] by name. For an unknown name the error wraps [ErrModel], suggests the name that
-// may have been meant and lists all.
+// Lookup finds a model of the [Catalog] by name. The error for an unknown name wraps [ErrModel] and says which may have
+// been meant.
 func Lookup(name string) (Model, error) {
-	var names []string
-	for _, m := range Catalog() {
-		if m.Name == name {
-			return m, nil
-		}
-		names = append(names, m.Name)
-	}
-	meant := ";"
-	if near, ok := suggest.Nearest(name, names); ok {
-		meant = fmt.Sprintf(", did you mean %q?", near)
-	}
-	return Model{}, fmt.Errorf("paa: lookup %q: %w%s known: %s", name, ErrModel, meant, strings.Join(names, ", "))
+	return suggest.Find(name, Catalog(), func(m Model) string { return m.Name }, ErrModel)
 }

@@ -168,8 +168,11 @@ func Decode(r io.Reader) (TrainingJob, error) {
 // Duration is a time.Duration that JSON carries as text ("90s", "1h30m").
 type Duration time.Duration
 
+// String is the text form.
+func (d Duration) String() string { return time.Duration(d).String() }
+
 // MarshalText writes the text form.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads what time.ParseDuration reads.
 func (d *Duration) UnmarshalText(b []byte) error {

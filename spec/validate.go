@@ -6,12 +6,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"optimus/internal/jobname"
 )
 
-// MaxName is the longest name of a job. Derived names add at most 13
-// characters (-coordinator, -worker-4096) and must stay within the 63 of a
-// DNS label.
-const MaxName = 50
+// MaxName is the longest name of a job.
+const MaxName = jobname.Max
 
 // MaxBatch bounds the global batch.
 const MaxBatch = 1 << 24
@@ -43,7 +43,7 @@ func quote(v any) string {
 // models. It returns nil or the FieldErrors of all wrong fields, joined.
 func (j TrainingJob) Validate() error {
 	var c checker
-	c.name("name", j.Name)
+	c.that(jobname.Valid(j.Name), "name", j.Name, jobname.Allowed)
 	c.that(j.Workload != "", "workload", j.Workload, "a name that `optimus models` lists")
 	c.count("servers", j.Servers)
 	c.count("workers", j.Workers)
@@ -84,7 +84,7 @@ func (c *checker) that(ok bool, field string, value any, allowed string) {
 
 func (c *checker) within(field string, v, lo, hi int) {
 	allowed := fmt.Sprintf("%d to %d", lo, hi)
-	if hi == math.MaxInt32 {
+	if hi == math.MaxInt32 && v < lo {
 		allowed = fmt.Sprintf("at least %d", lo)
 	}
 	c.that(lo <= v && v <= hi, field, v, allowed)
@@ -117,18 +117,6 @@ func (c *checker) optimizer(o Optimizer) {
 	c.real("optimizer.epsilon", o.Epsilon, 0, math.Inf(1))
 	c.real("optimizer.weight_decay", o.WeightDecay, 0, math.Inf(1))
 	c.real("optimizer.clip_norm", o.ClipNorm, 0, math.Inf(1))
-}
-
-func (c *checker) name(field, name string) {
-	ok := len(name) >= 1 && len(name) <= MaxName
-	for i, r := range []byte(name) {
-		letter := r >= 'a' && r <= 'z'
-		digit := r >= '0' && r <= '9'
-		inner := i > 0 && (digit || r == '-' && i < len(name)-1)
-		ok = ok && (letter || inner)
-	}
-	c.that(ok, field, name, fmt.Sprintf(
-		"1 to %d of a-z, 0-9 and '-', first a letter, last a letter or digit", MaxName))
 }
 
 func oneOf[T ~string](c *checker, field string, v T, allowed ...T) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"optimus/internal/failure"
 	"optimus/internal/rpc"
 	"optimus/internal/rundir"
+	"optimus/internal/suggest"
 	"optimus/spec"
 )
 
@@ -15,19 +17,23 @@ import (
 func openJob(op, name string) (*rundir.Dir, error) {
 	d, err := rundir.Open("", name)
 	if k := failure.KindOf(err); k == failure.NotFound || k == failure.InvalidArgument {
-		return nil, unknownJob(op, name)
+		return nil, unknown(op, "no job", name)
 	}
 	return d, err
 }
 
-// unknownJob says that no job has a name.
-func unknownJob(op, name string) error {
+// unknown says that nothing of a kind, such as "no job", has a name.
+func unknown(op, what, name string) error {
 	var names []string
 	jobs, _ := rundir.List("") // only for the advice
 	for _, d := range jobs {
 		names = append(names, d.Name)
 	}
-	return failure.E(op, "", failure.NotFound, fmt.Errorf("no job is named %q", name), didYouMean(name, names))
+	do := suggest.Meant(name, names)
+	if strings.Contains(name, "/") {
+		do = "" // a folder was meant
+	}
+	return failure.E(op, "", failure.NotFound, fmt.Errorf("%s is named %q", what, name), do)
 }
 
 // connect returns a client of a running job. The error for one that does not run

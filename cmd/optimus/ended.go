@@ -110,8 +110,8 @@ func readTelemetry(path string, examples int, s *spec.Status) error {
 		case telemetry.End:
 			progress(r.Step, r.Examples, r.Loss, r.Time)
 		case telemetry.Evaluation:
-			for name, v := range r.Metrics {
-				s.Metric = &spec.Metric{Name: name, Value: spec.Number(v)}
+			if v, ok := r.Metrics[r.Metric]; ok {
+				s.Metric = &spec.Metric{Name: r.Metric, Value: spec.Number(v)}
 			}
 		case telemetry.Transition:
 			for i := range s.Rescales {

@@ -3,18 +3,25 @@
 // reads flags, calls the package that does the work, and prints.
 //
 // What a person asked for goes to standard output, as a table or, with -o, in a
-// form for programs. An error is one line on standard error and nothing on
-// standard output. The exit status is 0 on success only, 2 for a command line
-// that cannot mean anything, 1 for what fails at run time, 130 when interrupted.
+// form for programs. An error is one line on standard error,
+//
+//	optimus VERB: what: cause; what to do
+//
+// and nothing on standard output. The exit status is 0 on success only, 2 for a
+// command line that cannot mean anything, 1 for what fails at run time, 130 when
+// interrupted.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"optimus/internal/failure"
 )
@@ -23,11 +30,35 @@ import (
 const version = "0.1.0"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills at once
+	ctx, stop := interruptible()
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// interruptible returns a context that the first SIGINT or SIGTERM ends, naming
+// it as the cause: a job then writes a checkpoint. The second ends the program at
+// once, and with it its children.
+func interruptible() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s, ok := <-signals
+		if !ok {
+			return
+		}
+		number, _ := s.(syscall.Signal)
+		cancel(fmt.Errorf("interrupted by %s", unix.SignalName(number)))
+		if _, ok = <-signals; ok {
+			os.Exit(130)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		cancel(nil)
+	}
 }
 
 // run is the program but for its globals; it returns the exit status.
@@ -42,7 +73,16 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if !a.started { // refused before the verb began
 		err = usageError(c, err, "")
 	}
-	err = failure.E("", "", "", err, "") // one line
-	fmt.Fprintf(stderr, "optimus: %v\n", err)
+	fmt.Fprintf(stderr, "%s: %v\n", c.CommandPath(), unprefixed(err, verb(c)))
 	return failure.ExitCode(err)
+}
+
+// unprefixed is err as one line, without its operation where that is the verb,
+// which stands before every error.
+func unprefixed(err error, verb string) error {
+	one := failure.E("", "", "", err, "")
+	if f, ok := errors.AsType[*failure.Error](err); ok && f.Op == verb && f.Error() == one.Error() {
+		return failure.E("", f.Subject, f.Kind, f.Cause, f.Do)
+	}
+	return one
 }

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 
+	"optimus/internal/rundir"
 	"optimus/paa"
 	"optimus/spec"
 )
@@ -83,8 +87,64 @@ func oneLine(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("standard output has %q beside an error", out)
 	}
 	text := ts.ReadFile("stderr")
-	if !strings.HasPrefix(text, "optimus: ") || strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "\n") {
-		ts.Fatalf("standard error is %q, not one line that starts with \"optimus: \"", text)
+	if !errorForm.MatchString(text) {
+		ts.Fatalf("standard error is %q, not one line \"optimus VERB: …\"", text)
+	}
+}
+
+// errorForm is the form of every error: one line that begins with the verb.
+var errorForm = regexp.MustCompile(`^optimus( [a-z]+)*: [^\n]+\n$`)
+
+// Errors have one form, "optimus VERB: what: cause; what to do", wherever they
+// are found: by the flags, by the verb, or by a package below.
+func TestErrors(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"", 2, "optimus: missing command; see `optimus --help`"},
+		{"trian", 2, `optimus: unknown command "trian"; did you mean "train"?`},
+		{"train", 2, "optimus train: missing WORKLOAD; `optimus models` lists them"},
+		{"train cnn-rnd", 2, "optimus train: unknown workload \"cnn-rnd\"; did you mean \"cnn-rand\"?"},
+		{"train cnn-rand --servers 0", 2, `optimus train: --servers is "0"; allowed: N or MIN:MAX with 1 <= MIN <= MAX <= 4096`},
+		{"train cnn-rand --workers 5:2", 2, `optimus train: --workers is "5:2"; allowed: N or MIN:MAX with 1 <= MIN <= MAX <= 4096`},
+		{"train cnn-rand --steps 99999999999999999999", 2, "optimus train: --steps is \"99999999999999999999\"; allowed: a whole number of up to 18 digits"},
+		{"train cnn-rand --steps -1", 2, "optimus train: --steps is -1; allowed: at least 0; see `optimus train --help`"},
+		{"train cnn-rand --job A --momentum 2 --max-time -1s", 2, "optimus train: --job is \"A\"; allowed: 1 to 50 characters of a-z, 0-9 and '-', first a letter, last a letter or digit; " +
+			"--max-time is -1s; allowed: a positive duration such as 90s or 2h, or 0 for no limit; --momentum is 2; allowed: at least 0 and below 1; see `optimus train --help`"},
+		{"train cnn-rand --seed -1", 2, `optimus train: --seed is "-1"; allowed: 0 to 18446744073709551615`},
+		{"train cnn-rand --steps 2147483648", 2, "optimus train: --steps is 2147483648; allowed: 0 to 2147483647; see `optimus train --help`"},
+		{"train cnn-rand --lr fast", 2, `optimus train: --lr is "fast"; allowed: a number`},
+		{"train cnn-rand --max-time 5", 2, `optimus train: --max-time is "5"; allowed: a duration such as 90s or 2h`},
+		{"train cnn-rand --verbose=7", 2, `optimus train: --verbose is "7"; allowed: true or false`},
+		{"train cnn-rand --job", 2, "optimus train: flag needs an argument: --job; see `optimus train --help`"},
+		{"train cnn-rand --data nowhere", 1, ""},
+		{"train --resume nobody", 1, `optimus train: resume: no job and no folder is named "nobody"`},
+		{"rescale a --servers x", 2, `optimus rescale: --servers is "x"; allowed: a whole number of up to 18 digits`},
+		{"rescale a --servers 5000", 2, "optimus rescale: --servers is 5000; allowed: 1 to 4096; see `optimus rescale --help`"},
+		{"rescale a --servers 2 --timeout -1s", 2, "optimus rescale: --timeout is -1s; allowed: a positive duration such as 90s; see `optimus rescale --help`"},
+		{"rescale a --servers 2", 1, `optimus rescale: no job is named "a"`},
+		{"status a/b", 1, `optimus status: no job is named "a/b"`},
+		{"status --watch", 2, "optimus status: missing JOB, which --watch needs; see `optimus status --help`"},
+		{"stop", 2, "optimus stop: missing JOB; see `optimus stop --help`"},
+		{"stop ./a", 1, `optimus stop: no job is named "./a"`},
+		{"stop a", 1, `optimus stop: no job is named "a"`},
+		{"checkpoint now a", 1, `optimus checkpoint now: no job is named "a"`},
+		{"checkpoint verify a", 1, `optimus checkpoint verify: no job and no folder is named "a"`},
+		{"models -o jsn", 2, `optimus models: --output is "jsn"; allowed: table|wide|json|yaml|name`},
+		{"plan vgg-16", 2, "optimus plan: missing --servers; see `optimus plan --help`"},
+		{"plan vgg16 --servers 2", 2, "optimus plan: unknown model \"vgg16\"; did you mean \"vgg-16\"?"},
+	} {
+		var stdout, stderr strings.Builder
+		code := run(t.Context(), strings.Fields(tt.args), strings.NewReader(""), &stdout, &stderr)
+		if code != tt.code || stdout.Len() > 0 || !errorForm.MatchString(stderr.String()) || tt.want != "" && stderr.String() != tt.want+"\n" {
+			t.Errorf("optimus %s: status %d, output %q, error\n%s\nwant status %d and\n%s", tt.args, code, stdout.String(), stderr.String(), tt.code, tt.want)
+		}
+	}
+	if jobs, err := rundir.List(""); err != nil || len(jobs) > 0 {
+		t.Errorf("refused commands left %d jobs, %v", len(jobs), err)
 	}
 }
 
@@ -150,7 +210,7 @@ func TestMistyped(t *testing.T) {
 	for _, args := range calls {
 		var stdout, stderr strings.Builder
 		code := run(context.Background(), args, strings.NewReader(""), &stdout, &stderr)
-		if code != 2 || stdout.Len() > 0 || !strings.HasPrefix(stderr.String(), "optimus: ") || strings.Count(stderr.String(), "\n") != 1 {
+		if code != 2 || stdout.Len() > 0 || !errorForm.MatchString(stderr.String()) {
 			t.Errorf("optimus %v: status %d, output %q, error %q", args, code, stdout.String(), stderr.String())
 		}
 	}
@@ -204,6 +264,14 @@ func TestHumanAge(t *testing.T) {
 	}
 }
 
+func TestHumanETA(t *testing.T) {
+	for s, want := range map[spec.Number]string{0: "0s", 59.9: "59s", 1e9: "11574d", 1e18: "11574d", spec.Number(math.Inf(1)): "11574d"} {
+		if got := humanETA(s); got != want {
+			t.Errorf("humanETA(%v) = %q, want %q", s, got, want)
+		}
+	}
+}
+
 // A job's file and the planner know the same rules.
 func TestRulesAgree(t *testing.T) {
 	for _, rule := range paa.Rules() {
@@ -222,8 +290,23 @@ func TestInterrupted(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	var stdout, stderr strings.Builder
 	code := run(ctx, []string{"doctor"}, strings.NewReader(""), &stdout, &stderr)
-	if code != 130 || stdout.Len() > 0 || stderr.String() != "optimus: doctor: context canceled\n" {
+	if code != 130 || stdout.Len() > 0 || stderr.String() != "optimus doctor: context canceled\n" {
 		t.Errorf("status %d, output %q, error %q", code, stdout.String(), stderr.String())
+	}
+}
+
+// A job that is interrupted before it begins leaves nothing.
+func TestInterruptedStart(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("interrupted by SIGINT"))
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	var stdout, stderr strings.Builder
+	code := run(ctx, []string{"train", "cnn-rand", "--job", "early"}, strings.NewReader(""), &stdout, &stderr)
+	if code != 130 || stdout.Len() > 0 || stderr.String() != "optimus train: early: interrupted by SIGINT; it had not begun: start it again\n" {
+		t.Errorf("status %d, output %q, error %q", code, stdout.String(), stderr.String())
+	}
+	if jobs, err := rundir.List(""); err != nil || len(jobs) > 0 {
+		t.Errorf("jobs %v, %v", jobs, err)
 	}
 }
 

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"os"
 	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -20,12 +18,10 @@ func memberCommand(a *app) *cobra.Command {
 		Use:    "member",
 		Short:  "Run one task of a job (started by train)",
 		Hidden: true,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			signal.Ignore(os.Interrupt) // the terminal's Ctrl-C is for the supervisor
-			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-			defer stop()
 			self.Role = elastic.Role(role)
-			return train.RunMember(ctx, layout, socket, self, logger(a.stderr, true))
+			return train.RunMember(c.Context(), layout, socket, self, logger(a.stderr))
 		},
 	}
 	c.Flags().StringVar(&layout, "layout", "", "file that describes the job")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"optimus/spec"
 )
 
 // format is the value of -o. The zero value is a table.
@@ -40,14 +43,16 @@ func (f *format) String() string {
 // Set takes one of the formats.
 func (f *format) Set(s string) error {
 	if !slices.Contains(formats(), s) {
-		return fmt.Errorf("one of %s", formatList())
+		return errors.New(formatList())
 	}
 	*f = format(s)
 	return nil
 }
 
 // Type names the value in help texts.
-func (f *format) Type() string { return "FORMAT" }
+func (f *format) Type() string { return formatType }
+
+const formatType = "FORMAT"
 
 // table is the form of a result for people. Column names that start with '+'
 // appear only with -o wide.
@@ -157,4 +162,11 @@ func humanAge(d time.Duration) string {
 		return fmt.Sprintf("%dh", d/time.Hour)
 	}
 	return fmt.Sprintf("%dd", d/day)
+}
+
+// humanETA writes the seconds that a job still needs, which may be more than a
+// time.Duration holds.
+func humanETA(seconds spec.Number) string {
+	const most = 1e9 // some thirty years
+	return humanAge(time.Duration(min(float64(seconds), most) * float64(time.Second)))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"optimus/internal/failure"
+	"optimus/internal/suggest"
 	"optimus/paa"
 	"optimus/spec"
 )
@@ -43,7 +44,7 @@ Without --rule all rules are compared; the forms for programs then show "paa".`,
 				return usageError(c, err, "")
 			}
 			if rule != "" && !slices.Contains(paa.Rules(), rule) {
-				return usageError(c, fmt.Errorf("unknown rule %q", rule), didYouMean(rule, paa.Rules()))
+				return usageError(c, fmt.Errorf("unknown rule %q", rule), suggest.Meant(rule, paa.Rules()))
 			}
 			return a.plan(model, servers, rule)
 		},
@@ -82,7 +83,7 @@ func (a *app) plan(model paa.Model, servers int, rule string) error {
 	if len(plans) > 1 {
 		return a.print(plans, comparison(plans))
 	}
-	return a.print(plans[0], plans[0].table())
+	return a.print(plans[0], plans[0].table(a.format != asName))
 }
 
 // comparison has one row per rule.
@@ -102,8 +103,8 @@ func comparison(plans []planOf) table {
 	return t
 }
 
-// table has one row per server, then the totals and the gaps.
-func (p planOf) table() table {
+// table has one row per server, then, if asked for, the totals and the gaps.
+func (p planOf) table(sums bool) table {
 	t := table{columns: []string{"SERVER", "PARAMETERS", "PIECES"}}
 	row := func(name string, parameters, pieces int) {
 		t.rows = append(t.rows, []string{name, fmt.Sprint(parameters), fmt.Sprint(pieces)})
@@ -111,7 +112,9 @@ func (p planOf) table() table {
 	for i, s := range p.Servers {
 		row(fmt.Sprint(i), s.Parameters, s.Pieces)
 	}
-	row("total", p.Parameters, p.Requests)
-	row("gap", p.SizeGap, p.RequestGap)
+	if sums {
+		row("total", p.Parameters, p.Requests)
+		row("gap", p.SizeGap, p.RequestGap)
+	}
 	return t
 }

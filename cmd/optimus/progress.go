@@ -19,7 +19,8 @@ import (
 // every is the least time between two progress lines.
 const every = 2 * time.Second
 
-// progress shows how a job goes: a bar on a terminal, else plain lines.
+// progress shows how a job goes: a bar on a terminal that shows no log besides,
+// else plain lines.
 type progress struct {
 	generated bool
 	workload  string
@@ -35,7 +36,7 @@ type progress struct {
 	named bool
 }
 
-func newProgress(w io.Writer, j spec.TrainingJob) *progress {
+func newProgress(w io.Writer, j spec.TrainingJob, logged bool) *progress {
 	p := &progress{generated: j.Data == "", workload: j.Workload,
 		lines: make(chan string, 64), wrote: make(chan struct{})}
 	go func() {
@@ -44,12 +45,22 @@ func newProgress(w io.Writer, j spec.TrainingJob) *progress {
 			fmt.Fprint(w, text)
 		}
 	}()
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if !logged && redraws(w) {
 		p.bars = mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(150*time.Millisecond))
 		p.bar = p.bars.AddBar(0, mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.left() })),
 			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return p.right() })))
 	}
 	return p
+}
+
+// redraws reports whether w is a terminal that can draw a line again.
+func redraws(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	width, height, err := term.GetSize(int(f.Fd()))
+	return err == nil && width > 0 && height > 0
 }
 
 // show takes a status; it is called after every step and returns at once.
@@ -112,17 +123,26 @@ func figures(s spec.Status) string {
 	text += fmt.Sprintf(" (%d,%d)", s.Servers, s.Workers)
 	if s.ExamplesPerS > 0 {
 		text += fmt.Sprintf(" %.0f examples/s", float64(s.ExamplesPerS))
-		if eta := float64(s.ETAS); eta > 0 {
-			text += " ETA " + humanAge(time.Duration(eta*float64(time.Second)))
+		if s.ETAS > 0 {
+			text += " ETA " + humanETA(s.ETAS)
 		}
 	}
 	if s.State != spec.Running {
 		text += " " + string(s.State)
 		if s.Reason != "" {
-			text += ": " + s.Reason
+			text += ": " + shortened(s.Reason)
 		}
 	}
 	return text
+}
+
+// shortened bounds a reason, which may name thousands of members.
+func shortened(reason string) string {
+	const most = 120
+	if r := []rune(reason); len(r) > most {
+		return string(r[:most]) + " …"
+	}
+	return reason
 }
 
 func (p *progress) left() string {
@@ -146,10 +166,5 @@ func (p *progress) close() {
 	}
 }
 
-// logger writes the members' log to w, or nowhere.
-func logger(w io.Writer, verbose bool) *slog.Logger {
-	if !verbose {
-		return slog.New(slog.DiscardHandler)
-	}
-	return slog.New(slog.NewTextHandler(w, nil))
-}
+// logger writes a log for people to w.
+func logger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }

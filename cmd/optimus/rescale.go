@@ -2,15 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"optimus/internal/failure"
 	"optimus/internal/rpc"
 	"optimus/spec"
+	"optimus/train"
 )
 
 func rescaleCommand(a *app) *cobra.Command {
@@ -30,19 +31,23 @@ func rescaleCommand(a *app) *cobra.Command {
 			if servers == 0 && workers == 0 {
 				return usageError(c, errors.New("missing --servers or --workers"), "")
 			}
-			ctx, cancel := context.WithTimeout(c.Context(), timeout+10*time.Second)
+			if timeout <= 0 {
+				return usageError(c, fmt.Errorf("--timeout is %v; allowed: a positive duration such as 90s", timeout), "")
+			}
+			d, err := openJob("rescale", args[0])
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), timeout)
 			defer cancel()
-			client, err := connect(ctx, "rescale", args[0])
-			if err != nil {
-				return err
+			r, err := train.Rescale(ctx, "", d.Name, servers, workers)
+			if errors.Is(err, rpc.ErrNotRunning) {
+				return notRunning("rescale", d)
 			}
-			defer client.Close()
-			reply, err := client.Rescale(ctx, &rpc.RescaleRequest{Servers: int32(servers), Workers: int32(workers), TimeoutMs: timeout.Milliseconds()})
-			if err != nil {
-				return err
+			if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) { // else the job has answered
+				return failure.E("rescale", d.Name, failure.Deadline, fmt.Errorf("no answer within %v", timeout), "look at `optimus status "+d.Name+"`")
 			}
-			var r spec.RescaleReport
-			if err := json.Unmarshal(reply.ReportJson, &r); err != nil {
+			if err != nil {
 				return err
 			}
 			return a.printRescale(r)

@@ -26,10 +26,19 @@ import (
 func resumeJob(c *cobra.Command, f *trainFlags) error {
 	where := f.job.Resume
 	dir, err := train.FindCheckpoint("", where)
-	if err != nil {
-		if k := failure.KindOf(err); !exists(where) && (k == failure.NotFound || k == failure.InvalidArgument) {
-			return noJob("resume", where)
+	if k := failure.KindOf(err); k == failure.NotFound || k == failure.InvalidArgument {
+		if !exists(where) {
+			return unknown("resume", "no job and no folder", where)
 		}
+		do := "start it anew, without --resume"
+		if d, err := rundir.Open("", where); err == nil {
+			if _, running := d.Running(); running {
+				do = "it is running: `optimus checkpoint now " + d.Name + "` makes one"
+			}
+		}
+		return failure.E("resume", where, k, errors.New("it has no complete checkpoint"), do)
+	}
+	if err != nil {
 		return err
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
@@ -49,6 +58,9 @@ func resumeJob(c *cobra.Command, f *trainFlags) error {
 	base := spec.Default()
 	if err := json.Unmarshal(stored, &base); err != nil {
 		return failure.E("resume", dir, failure.Corrupt, err, "resume from another checkpoint")
+	}
+	if given["epochs"] != "" || given["steps"] != "" {
+		base.Epochs, base.Steps = 0, 0 // the new length replaces the old one, in whichever unit that was
 	}
 	f.job, f.maxTime = base, time.Duration(base.MaxTime)
 	f.job.Name = "" // a folder may be a copy: it does not name the job to go on with

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,23 +37,13 @@ func findSaved(op string, args []string) ([]savedInfo, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
-		return nil, noJob(op, name)
+		return nil, unknown(op, "no job and no folder", name)
 	}
 	dir, err := filepath.Abs(name)
 	if err != nil {
 		return nil, failure.E(op, name, "", err, "")
 	}
 	return savedIn(dir)
-}
-
-// noJob says that a name is neither a job's nor a folder's.
-func noJob(op, name string) error {
-	var names []string
-	jobs, _ := rundir.List("") // only for the advice
-	for _, d := range jobs {
-		names = append(names, d.Name)
-	}
-	return failure.E(op, "", failure.NotFound, fmt.Errorf("no job and no folder is named %q", name), didYouMean(name, names))
 }
 
 func savedByAll() ([]savedInfo, error) {

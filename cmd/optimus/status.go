@@ -21,6 +21,9 @@ func statusCommand(a *app) *cobra.Command {
 		Use:   "status [JOB]",
 		Short: "Show how jobs are doing",
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 && watch {
+				return usageError(c, errors.New("missing JOB, which --watch needs"), "")
+			}
 			if len(args) == 0 {
 				return a.statusOfAll(c.Context())
 			}
@@ -91,7 +94,7 @@ func statusTable(list []spec.Status) table {
 			age = humanAge(time.Since(known.began))
 		}
 		if s.Step > 0 && !s.State.Final() {
-			eta = humanAge(time.Duration(float64(s.ETAS) * float64(time.Second)))
+			eta = humanETA(s.ETAS)
 			if known.Plan.Batch > 0 {
 				speed = fmt.Sprintf("%.1f", float64(s.ExamplesPerS)/float64(known.Plan.Batch))
 			}

@@ -1,18 +1,17 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"log/slog"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"optimus/internal/failure"
 	"optimus/models"
@@ -78,7 +77,7 @@ func bindTrainFlags(c *cobra.Command, f *trainFlags) {
 	fl.StringVar(&j.CheckpointDir, "checkpoint-dir", "", "folder for checkpoints (default: in the job's folder)")
 	fl.StringVar((*string)(&j.Assignment), "assignment", string(j.Assignment), fmt.Sprintf("rule that places pieces on servers, one of %v", paa.Rules()))
 	fl.StringVar((*string)(&j.NonFinite), "non-finite", string(j.NonFinite), "skip the step of a NaN or infinite gradient, or stop the job")
-	fl.BoolVar(&f.verbose, "verbose", false, "log what the members do to standard error")
+	fl.BoolVar(&f.verbose, "verbose", false, "show the job's log on standard error as well")
 }
 
 // train validates the job and runs it in the foreground.
@@ -89,7 +88,7 @@ func (a *app) train(c *cobra.Command, f *trainFlags) error {
 		return usageError(c, errors.New("missing WORKLOAD"), "`optimus models` lists them")
 	}
 	if _, err := models.Lookup(j.Workload); err != nil {
-		return usageError(c, err, "")
+		return failure.E("train", "", failure.InvalidArgument, err, "")
 	}
 	for _, path := range []*string{&j.Data, &j.CheckpointDir} { // child processes and later runs have other folders
 		if *path == "" {
@@ -106,17 +105,36 @@ func (a *app) train(c *cobra.Command, f *trainFlags) error {
 		check.Name = "unnamed"
 	}
 	if err := check.Validate(); err != nil {
-		return usageError(c, errors.New(err.Error()), "")
+		return usageError(c, fieldsAsFlags(err), "")
 	}
-	p := newProgress(a.stderr, j)
-	ctx, done := interruptible()
-	defer done()
-	result, err := train.Run(ctx, j, train.Options{Child: []string{"member"}, Log: logger(a.stderr, f.verbose), Notify: p.show})
+	p := newProgress(a.stderr, j, f.verbose)
+	var log *slog.Logger // beside the job's own
+	if f.verbose {
+		log = logger(a.stderr)
+	}
+	signal.Ignore(syscall.SIGPIPE) // a job outlives the reader of its progress
+	result, err := train.Run(c.Context(), j, train.Options{Child: []string{"member"}, Log: log, Notify: p.show})
 	p.close()
 	if err != nil && (result.Job == "" || failure.KindOf(err) != failure.Canceled) {
 		return err
 	}
 	return errors.Join(a.printResult(result), err) // one that was stopped has a result as well
+}
+
+// fieldsAsFlags names the flags for the fields that Validate found wrong.
+func fieldsAsFlags(err error) error {
+	var errs []error
+	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
+		if field, ok := errors.AsType[*spec.FieldError](e); ok {
+			name := strings.ReplaceAll(strings.TrimPrefix(field.Field, "optimizer."), "_", "-")
+			if name == "name" {
+				name = "job"
+			}
+			e = &spec.FieldError{Field: "--" + name, Value: field.Value, Allowed: field.Allowed}
+		}
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
 }
 
 func (a *app) printResult(r spec.Result) error {
@@ -135,29 +153,4 @@ func (a *app) printResult(r spec.Result) error {
 	return a.print(r, table{columns: []string{"JOB", "SERVERS", "WORKERS", "STEPS", "EPOCHS", "LOSS", "METRIC", "EXAMPLES/S", "WALL", "RESCALES", "+CHECKPOINT", "+PARAMS"},
 		rows: [][]string{{r.Job, fmt.Sprint(r.Servers), fmt.Sprint(r.Workers), fmt.Sprint(r.Steps), fmt.Sprintf("%.1f", r.Epochs), fmt.Sprintf("%.4f", float64(r.Loss)), metric,
 			fmt.Sprintf("%.0f", float64(r.ExamplesPerS)), fmt.Sprintf("%.1fs", r.WallS), fmt.Sprint(len(r.Rescales)), r.Checkpoint, r.ParamsSHA256}}})
-}
-
-// interruptible returns a context that the first SIGINT or SIGTERM ends, so that
-// the job writes a checkpoint; the second ends the program, and with it its
-// children.
-func interruptible() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		s, ok := <-signals
-		if !ok {
-			return
-		}
-		number, _ := s.(syscall.Signal)
-		cancel(fmt.Errorf("interrupted by %s", unix.SignalName(number)))
-		if _, ok = <-signals; ok {
-			os.Exit(130)
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(signals)
-		cancel(nil)
-	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,13 +11,14 @@ import (
 
 	"optimus/internal/failure"
 	"optimus/internal/suggest"
+	"optimus/spec"
 )
 
 // usageError is an error about the command line of c: exit status 2. Without
 // advice it points to the help.
 func usageError(c *cobra.Command, cause error, do string) error {
-	if failure.KindOf(cause) == failure.InvalidArgument {
-		return cause // said already
+	if _, said := errors.AsType[*failure.Error](cause); said {
+		return cause
 	}
 	if do == "" {
 		do = fmt.Sprintf("see `%s --help`", c.CommandPath())
@@ -45,12 +47,18 @@ func unknownCommand(c *cobra.Command, name string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usageError(c, fmt.Errorf("unknown command %q", name), didYouMean(name, names))
+	return usageError(c, fmt.Errorf("unknown command %q", name), suggest.Meant(name, names))
 }
 
-// flagError adds the nearest flag to the error for one that does not exist.
+// flagError says of a flag that does not exist which may have been meant, and of
+// a value that is not one which are.
 func flagError(c *cobra.Command, err error) error {
-	if missing := (*pflag.NotExistError)(nil); errors.As(err, &missing) && len(missing.GetSpecifiedName()) > 1 {
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if allowed := allowedFor(wrong); allowed != "" {
+			return usageError(c, fmt.Errorf("--%s is %q", wrong.GetFlag().Name, wrong.GetValue()), "allowed: "+allowed)
+		}
+	}
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok && len(missing.GetSpecifiedName()) > 1 {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {
@@ -59,10 +67,32 @@ func flagError(c *cobra.Command, err error) error {
 		})
 		name := "--" + missing.GetSpecifiedName()
 		if near, ok := suggest.Nearest(name, names); ok {
-			return usageError(c, fmt.Errorf("unknown flag %s", name), "did you mean "+near+"?")
+			return usageError(c, fmt.Errorf("unknown flag %s", name), fmt.Sprintf("did you mean %s?", near))
 		}
 	}
 	return usageError(c, err, "")
+}
+
+// allowedFor says which values the flag takes; it is empty if that is not known.
+func allowedFor(wrong *pflag.InvalidValueError) string {
+	if field, ok := errors.AsType[*spec.FieldError](wrong); ok {
+		return field.Allowed
+	}
+	switch wrong.GetFlag().Value.Type() {
+	case "int":
+		return "a whole number of up to 18 digits"
+	case "uint64":
+		return fmt.Sprintf("0 to %d", uint64(math.MaxUint64))
+	case "float64":
+		return "a number"
+	case "bool":
+		return "true or false"
+	case "duration":
+		return "a duration such as 90s or 2h"
+	case formatType:
+		return formatList()
+	}
+	return ""
 }
 
 // arguments checks args against the words after the name in c.Use: WORD must be
@@ -79,16 +109,4 @@ func arguments(c *cobra.Command, args []string) error {
 		return usageError(c, fmt.Errorf("unexpected argument %q", args[most]), "")
 	}
 	return nil
-}
-
-// didYouMean says what may have been meant by name: the nearest of the names, or
-// all of them if there are few.
-func didYouMean(name string, names []string) string {
-	if near, ok := suggest.Nearest(name, names); ok {
-		return "did you mean " + near + "?"
-	}
-	if len(names) <= 16 && len(names) > 0 {
-		return "one of " + strings.Join(names, ", ")
-	}
-	return ""
 }

@@ -9,7 +9,8 @@
 //	NAME/spec.json                           what was asked for
 //	NAME/telemetry.jsonl                     package telemetry
 //	NAME/journal.jsonl                       decisions, before they are acted on
-//	NAME/logs/<role>-<id>-<incarnation>.log  one per task
+//	NAME/logs/job.log                        what its controller, and tasks in one process, report
+//	NAME/logs/<role>-<id>-<incarnation>.log  one per child process
 //	NAME/checkpoints/                        package elastic/checkpoint
 //	NAME/lock                                held while a run is alive; holds its pid
 //
@@ -34,15 +35,15 @@ import (
 	"strings"
 
 	"optimus/internal/failure"
+	"optimus/internal/jobname"
 )
-
-// MaxName is the longest name of a job; it fits a DNS label, and so Kubernetes.
-const MaxName = 63
 
 // Dir is the folder of one job.
 type Dir struct {
 	Name string
 	Path string // absolute
+
+	made bool // by this call of Create or CreateUnique
 }
 
 // DefaultRoot is the folder that holds all jobs of this user.
@@ -57,19 +58,6 @@ func DefaultRoot() (string, error) {
 	return filepath.Join(home, ".local", "state", "optimus", "jobs"), nil
 }
 
-// CheckName reports why a job may not have a name.
-func CheckName(name string) error {
-	ok := name != "" && len(name) <= MaxName
-	for _, c := range name {
-		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-')
-	}
-	if ok {
-		return nil
-	}
-	return failure.E("check", "job name "+strconv.Quote(name), failure.InvalidArgument, errors.New("not allowed"),
-		fmt.Sprintf("use 1 to %d characters of a-z, 0-9 and -", MaxName))
-}
-
 // Create makes the folder of a job, or completes one that exists: a job may have
 // many runs. An empty root means [DefaultRoot].
 func Create(root, name string) (*Dir, error) {
@@ -77,7 +65,10 @@ func Create(root, name string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, d.fill()
+	if err := d.mkdir(); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, cannotMake(d.Path, err)
+	}
+	return d.fill()
 }
 
 // CreateUnique makes the folder of a new job that is named prefix-N with the
@@ -89,16 +80,33 @@ func CreateUnique(root, prefix string) (*Dir, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := os.MkdirAll(filepath.Dir(d.Path), 0o755); err != nil {
-			return nil, cannotMake(d.Path, err)
-		}
-		switch err := os.Mkdir(d.Path, 0o755); {
+		switch err := d.mkdir(); {
 		case err == nil:
-			return d, d.fill()
+			return d.fill()
 		case !errors.Is(err, fs.ErrExist):
 			return nil, cannotMake(d.Path, err)
 		}
 	}
+}
+
+// mkdir makes the folder itself; the error for one that is there is fs.ErrExist.
+func (d *Dir) mkdir() error {
+	if err := os.MkdirAll(filepath.Dir(d.Path), 0o755); err != nil {
+		return err
+	}
+	err := os.Mkdir(d.Path, 0o755)
+	d.made = err == nil
+	return err
+}
+
+// Discard removes the folder if Create or CreateUnique made it: a job whose
+// start failed leaves nothing. One that was there before stays as it is. Nobody
+// else may be using the folder, so that its [Lock] is held or was never taken.
+func (d *Dir) Discard() error {
+	if !d.made {
+		return nil
+	}
+	return os.RemoveAll(d.Path)
 }
 
 // Open returns the folder of a job that exists.
@@ -133,7 +141,7 @@ func List(root string) ([]*Dir, error) {
 	}
 	var dirs []*Dir
 	for _, e := range entries {
-		if e.IsDir() && CheckName(e.Name()) == nil {
+		if e.IsDir() && jobname.Valid(e.Name()) {
 			dirs = append(dirs, &Dir{Name: e.Name(), Path: filepath.Join(root, e.Name())})
 		}
 	}
@@ -155,14 +163,17 @@ func (d *Dir) Checkpoints() string { return filepath.Join(d.Path, "checkpoints")
 // Logs is the folder of the tasks' logs.
 func (d *Dir) Logs() string { return filepath.Join(d.Path, "logs") }
 
-// Log is the path of one task's log.
+// JobLog is the path of the log that all runs of the job append to.
+func (d *Dir) JobLog() string { return filepath.Join(d.Logs(), "job.log") }
+
+// Log is the path of the log of one task that is a process of its own.
 func (d *Dir) Log(role string, id int, incarnation int64) string {
 	return filepath.Join(d.Logs(), fmt.Sprintf("%s-%d-%d.log", role, id, incarnation))
 }
 
 func at(root, name string) (*Dir, error) {
-	if err := CheckName(name); err != nil {
-		return nil, err
+	if !jobname.Valid(name) {
+		return nil, failure.E("check", "job name "+strconv.Quote(name), failure.InvalidArgument, errors.New("not allowed"), "use "+jobname.Allowed)
 	}
 	root, err := resolve(root)
 	if err != nil {
@@ -183,18 +194,19 @@ func resolve(root string) (string, error) {
 }
 
 // fill makes the folders inside a job's folder and tries that a file can be made,
-// so that a job fails at its start and not at its first record.
-func (d *Dir) fill() error {
+// so that a job fails at its start and not at its first record. Where that fails
+// the folder is discarded.
+func (d *Dir) fill() (*Dir, error) {
 	for _, dir := range []string{d.Logs(), d.Checkpoints()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return cannotMake(d.Path, err)
+			return nil, errors.Join(cannotMake(d.Path, err), d.Discard())
 		}
 	}
 	f, err := os.OpenFile(d.lockPath(), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return cannotMake(d.Path, err)
+		return nil, errors.Join(cannotMake(d.Path, err), d.Discard())
 	}
-	return f.Close()
+	return d, f.Close()
 }
 
 // cannotMake says which path could not be written. The system's error repeats a

@@ -54,21 +54,16 @@ func create(t *testing.T, name string) *rundir.Dir {
 }
 
 func TestNames(t *testing.T) {
-	for _, name := range []string{"a", "cnn-rand-3", strings.Repeat("x", 63), "0", "-"} {
-		if err := rundir.CheckName(name); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, name := range []string{"", strings.Repeat("x", 64), "A", "a_b", "a/b", "..", ".", "a b", "é", "a\n"} {
-		err := rundir.CheckName(name)
-		if failure.KindOf(err) != failure.InvalidArgument || !strings.Contains(err.Error(), "1 to 63 characters of a-z, 0-9 and -") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: %v", name, err)
-		}
-		for what, err := range map[string]error{"Open": second(rundir.Open(t.TempDir(), name)), "Create": second(rundir.Create(t.TempDir(), name))} {
-			if failure.KindOf(err) != failure.InvalidArgument {
+	root := t.TempDir()
+	for _, name := range []string{"", strings.Repeat("x", 51), "A", "a_b", "a/b", "..", ".", "a b", "é", "a\n", "0", "-"} {
+		for what, err := range map[string]error{"Open": second(rundir.Open(root, name)), "Create": second(rundir.Create(root, name))} {
+			if failure.KindOf(err) != failure.InvalidArgument || !strings.Contains(err.Error(), "1 to 50 characters of a-z, 0-9 and '-'") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s %q: %v", what, name, err)
 			}
 		}
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("refused names left %v, %v", left, err)
 	}
 }
 
@@ -82,8 +77,8 @@ func TestLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := filepath.Join(state, "optimus", "jobs", "mine")
-	got := []string{d.Path, d.Spec(), d.Telemetry(), d.Journal(), d.Checkpoints(), d.Log("server", 2, 5)}
-	want := []string{base, base + "/spec.json", base + "/telemetry.jsonl", base + "/journal.jsonl", base + "/checkpoints", base + "/logs/server-2-5.log"}
+	got := []string{d.Path, d.Spec(), d.Telemetry(), d.Journal(), d.Checkpoints(), d.JobLog(), d.Log("server", 2, 5)}
+	want := []string{base, base + "/spec.json", base + "/telemetry.jsonl", base + "/journal.jsonl", base + "/checkpoints", base + "/logs/job.log", base + "/logs/server-2-5.log"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -169,6 +164,39 @@ func TestUnwritableFolderIsOneLineThatNamesIt(t *testing.T) {
 		if err := second(rundir.Create(closed, "job")); failure.KindOf(err) != failure.Permission {
 			t.Errorf("got %v", err)
 		}
+	}
+}
+
+// What a failed start made goes; what was there before stays.
+func TestDiscard(t *testing.T) {
+	root := t.TempDir()
+	for _, make := range []func() (*rundir.Dir, error){
+		func() (*rundir.Dir, error) { return rundir.Create(root, "job-1") },
+		func() (*rundir.Dir, error) { return rundir.CreateUnique(root, "job") },
+	} {
+		d, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Discard(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(d.Path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there: %v", d.Path, err)
+		}
+	}
+	if _, err := rundir.Create(root, "kept"); err != nil {
+		t.Fatal(err)
+	}
+	again, err := rundir.Create(root, "kept")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rundir.Open(root, "kept"); err != nil {
+		t.Errorf("a folder of an earlier run went: %v", err)
 	}
 }
 
@@ -278,7 +306,11 @@ func TestProbesDoNotDisturbTheLock(t *testing.T) {
 func TestSocket(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", filepath.Join(temp, "s"))
-	d := create(t, strings.Repeat("long", 15))
+	deep := filepath.Join(temp, strings.Repeat("deep/", 60)) // itself too long for a socket
+	d, err := rundir.Create(deep, strings.Repeat("long-", 9)+"name")
+	if err != nil {
+		t.Fatal(err)
+	}
 	path, err := d.Socket()
 	if err != nil {
 		t.Fatal(err)

@@ -3,21 +3,53 @@
 //
 // Near is counted in slips of the fingers: letters left out, added, replaced,
 // or swapped with their neighbour. Case, and '_' for '-', are no slips. A word
-// may have slips in a third of its letters; beyond that any proposal would be a
-// guess, and none is made.
+// may have slips in a third of its letters, and one of two or three letters one;
+// beyond that any proposal would be a guess, and none is made.
 package suggest
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 )
+
+// few is how many names an error may list.
+const few = 16
+
+// Find returns the element of all that has the name. The error for a name that
+// none has wraps unknown and says what may have been meant.
+func Find[T any](name string, all []T, nameOf func(T) string, unknown error) (T, error) {
+	names := make([]string, len(all))
+	for i, v := range all {
+		if names[i] = nameOf(v); names[i] == name {
+			return v, nil
+		}
+	}
+	var none T
+	if meant := Meant(name, names); meant != "" {
+		return none, fmt.Errorf("%w %q; %s", unknown, name, meant)
+	}
+	return none, fmt.Errorf("%w %q", unknown, name)
+}
+
+// Meant is the advice for a name that is not among those known: the nearest of
+// them, or all if there are few, or nothing.
+func Meant(name string, known []string) string {
+	if near, ok := Nearest(name, known); ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(known) > 0 && len(known) <= few {
+		return "known: " + strings.Join(known, ", ")
+	}
+	return ""
+}
 
 // Nearest returns the word of among with the fewest slips from word, the first
 // of equals. It is false if none is near.
 func Nearest(word string, among []string) (string, bool) {
 	best, found := "", false
 	typed := fold(word)
-	limit := max(1, len(typed)/3)
+	limit := min(max(1, len(typed)/3), len(typed)-1)
 	for _, name := range among {
 		if d := distance(typed, fold(name)); d <= limit {
 			best, found, limit = name, true, d-1

@@ -1,8 +1,10 @@
 package suggest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -25,9 +27,15 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// The empty word may be among the words, and be meant.
-func TestNearestEmpty(t *testing.T) {
-	if got, ok := Nearest("x", []string{"abc", ""}); got != "" || !ok {
+// Nothing of a word of one letter is left after a slip, and the empty word was
+// never near anything.
+func TestNearestToShortWords(t *testing.T) {
+	for _, word := range []string{"", "x"} {
+		if got, ok := Nearest(word, []string{"a", "ab", ""}); ok {
+			t.Errorf("%q: got %q", word, got)
+		}
+	}
+	if got, ok := Nearest("A", []string{"a"}); got != "a" || !ok {
 		t.Errorf("got %q, %v", got, ok)
 	}
 }
@@ -60,6 +68,32 @@ func TestDistanceProperties(t *testing.T) {
 			t.Fatalf("distance(%q, %q) = %d, the other way %d", string(a), string(b), d, distance(b, a))
 		}
 	})
+}
+
+func TestFind(t *testing.T) {
+	unknown := errors.New("unknown tool")
+	many := strings.Fields(strings.Repeat("x ", few+1))
+	for _, tt := range []struct {
+		name  string
+		all   []string
+		found bool
+		want  string
+	}{
+		{"saw", []string{"hammer", "saw"}, true, ""},
+		{"hamer", []string{"hammer", "saw"}, false, `unknown tool "hamer"; did you mean "hammer"?`},
+		{"drill", []string{"hammer", "saw"}, false, `unknown tool "drill"; known: hammer, saw`},
+		{"drill", many, false, `unknown tool "drill"`},
+		{"drill", nil, false, `unknown tool "drill"`},
+	} {
+		got, err := Find(tt.name, tt.all, func(s string) string { return s }, unknown)
+		if tt.found {
+			if got != tt.name || err != nil {
+				t.Errorf("%q: %q, %v", tt.name, got, err)
+			}
+		} else if got != "" || !errors.Is(err, unknown) || err.Error() != tt.want {
+			t.Errorf("%q: %q, error %v, want %s", tt.name, got, err, tt.want)
+		}
+	}
 }
 
 func ExampleNearest() {
