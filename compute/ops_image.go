@@ -45,8 +45,9 @@ type Conv2D struct {
 // BatchNorm is Y = γ·(X-μ)/√(σ²+Eps) + β per channel; μ and σ² are those of the
 // batch in training (σ² biased) and Mean and Var in evaluation (Ioffe and Szegedy,
 // 2015, algorithm 1). The statistics pushed for Var are biased as well, so that a
-// sum over shares is their plain average. X is [C,Area]; with a time axis an
-// example has T times the Area. With FixGamma γ counts as 1 and has gradient 0. Forward, InputGrad, ParamGrad; ParamGrad comes before
+// sum over shares is their plain average. X is [C,Area], over time
+// [C,T,Area]; or vectors [C], over time [T,C]. With FixGamma γ counts as 1 and has
+// gradient 0. Forward, InputGrad, ParamGrad; ParamGrad comes before
 // InputGrad, which reads its sums.
 type BatchNorm struct {
 	IO
@@ -87,6 +88,14 @@ func (o Crop) Touch(Pass) (reads, writes []Buf) { return nil, []Buf{o.Y} }
 func (o BatchNorm) Touch(p Pass) (reads, writes []Buf) {
 	if p == InputGrad {
 		return []Buf{o.X, o.DY}, []Buf{o.DX}
+	}
+	return o.IO.Touch(p)
+}
+
+// Touch differs from the usual in that the gradient of a maximum goes where it was.
+func (o Pool) Touch(p Pass) (reads, writes []Buf) {
+	if p == InputGrad && !o.Avg {
+		return []Buf{o.X, o.Y, o.DY}, []Buf{o.DX}
 	}
 	return o.IO.Touch(p)
 }

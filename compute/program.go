@@ -41,7 +41,6 @@ type Buffer struct {
 // Size returns the number of values per example, or per time step of an example.
 func (b Buffer) Size() int { return product(b.Shape) }
 
-
 // Input is one array of a batch.
 type Input struct {
 	Name  string

@@ -272,10 +272,16 @@ func (r *reference) pool(op *compute.Pool, i int) {
 
 func (r *reference) norm(op *compute.BatchNorm) {
 	area := op.Area * r.of(op.X)
+	place := func(c, j int) int { return c*area + j }
+	if len(r.p.Buffers[op.X].Shape) == 1 {
+		place = func(c, j int) int { return j*op.C + c }
+	}
 	for c := range op.C {
 		var all []float64
 		for i := range r.batch.N {
-			all = append(all, r.at(op.X, i)[c*area:(c+1)*area]...)
+			for j := range area {
+				all = append(all, r.at(op.X, i)[place(c, j)])
+			}
 		}
 		mean, variance := 0.0, 0.0
 		for _, v := range all {
@@ -293,7 +299,8 @@ func (r *reference) norm(op *compute.BatchNorm) {
 			gamma = 1
 		}
 		for i := range r.batch.N {
-			for j := c * area; j < (c+1)*area; j++ {
+			for j := range area {
+				j := place(c, j)
 				r.at(op.Y, i)[j] = (r.at(op.X, i)[j]-mean)/math.Sqrt(variance+op.Eps)*gamma + r.params[op.Beta][c]
 			}
 		}

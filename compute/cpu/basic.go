@@ -1,9 +1,9 @@
 package cpu
 
 import (
-	"math"
-
 	"optimus/compute"
+	"optimus/compute/cpu/plane"
+	"optimus/compute/cpu/vec"
 	"optimus/internal/rng"
 )
 
@@ -70,21 +70,18 @@ type relu struct {
 
 func newReLU(e *executable, op *compute.ReLU) kernel {
 	k := &relu{e: e, ports: e.ports(op, op.IO)}
-	k.fwd = func(i, _ int) {
-		x, y := k.x.at(i), k.y.at(i)
-		for j, v := range x {
-			y[j] = max(v, 0)
+	k.fwd = func(i, _ int) { vec.ReLU(k.y.at(i), k.x.at(i)) }
+	k.bwd = func(i, thread int) {
+		dx, sent := k.dx.at(i), k.dx.at(i)
+		if k.dx.add {
+			sent = e.scratch[thread][:len(dx)]
+		}
+		vec.ReLUGrad(sent, k.dy.at(i), k.y.at(i))
+		if k.dx.add {
+			add(dx, sent)
 		}
 	}
-	k.bwd = func(i, _ int) {
-		y, dy, dx := k.y.at(i), k.dy.at(i), k.dx.at(i)
-		for j, v := range y {
-			// All ones where Y, which is never below +0, is above it. Signs come in no
-			// order that a processor could predict, so this is a mask, not a branch.
-			mask := uint32(-int32(math.Float32bits(v)) >> 31)
-			k.dx.put(dx, j, math.Float32frombits(math.Float32bits(dy[j])&mask))
-		}
-	}
+	e.reserve(len(k.dx.data) / e.capacity)
 	return k
 }
 
@@ -95,41 +92,97 @@ func (k *relu) inputGrad() { k.e.pool.run(k.e.n, k.bwd) }
 type concat struct {
 	none
 	e        *executable
+	op       *compute.Concat
 	xs, dxs  []port
 	y, dy    port
 	fwd, bwd func(task, thread int)
 }
 
 func newConcat(e *executable, op *compute.Concat) kernel {
-	k := &concat{e: e, y: e.port(op.Y), dy: e.port(op.DY)}
+	k := &concat{e: e, op: op, y: e.port(op.Y), dy: e.port(op.DY)}
 	for i := range op.X {
 		k.xs, k.dxs = append(k.xs, e.port(op.X[i])), append(k.dxs, e.sink(op, op.DX[i]))
 	}
-	k.fwd = func(i, _ int) {
-		y := k.y.at(i)
-		for t := range *k.y.steps {
-			for _, x := range k.xs {
-				y = y[copy(y, x.at(i)[t*x.size:(t+1)*x.size]):]
-			}
-		}
-	}
-	k.bwd = func(i, _ int) {
-		for _, dx := range k.dxs {
-			if dx.data != nil {
-				dx.fresh(i)
-			}
-		}
-		dy := k.dy.at(i)
-		for t := range *k.y.steps {
-			for j, x := range k.xs {
-				if dx := k.dxs[j]; dx.data != nil {
-					add(dx.at(i)[t*x.size:(t+1)*x.size], dy[:x.size])
-				}
-				dy = dy[x.size:]
-			}
-		}
+	k.fwd, k.bwd = k.rows, k.rowsGrad
+	if shape := e.p.Buffers[op.Y].Shape; len(shape) == 3 {
+		k.fwd, k.bwd = k.channels, k.channelsGrad
 	}
 	return k
+}
+
+func (k *concat) rows(i, _ int) {
+	y := k.y.at(i)
+	for t := range *k.y.steps {
+		for _, x := range k.xs {
+			y = y[copy(y, x.at(i)[t*x.size:(t+1)*x.size]):]
+		}
+	}
+}
+
+func (k *concat) rowsGrad(i, _ int) {
+	for _, dx := range k.dxs {
+		if dx.data != nil {
+			dx.fresh(i)
+		}
+	}
+	dy := k.dy.at(i)
+	for t := range *k.y.steps {
+		for j, x := range k.xs {
+			if dx := k.dxs[j]; dx.data != nil {
+				add(dx.at(i)[t*x.size:(t+1)*x.size], dy[:x.size])
+			}
+			dy = dy[x.size:]
+		}
+	}
+}
+
+// channels joins pictures. In planes whole blocks are copied where they begin at a
+// block of the output too, which they nearly always do.
+func (k *concat) channels(i, _ int) {
+	if k.y.pic != nil {
+		for b := range plane.Blocks(k.y.pic.channels) {
+			k.y.target(i, b, true) // lanes past the last channel stay zero
+		}
+	}
+	k.each(i, k.y, k.xs, func(y, x []float32) { copy(y, x) }, func(y, x *float32) { *y = *x })
+}
+
+func (k *concat) channelsGrad(i, _ int) {
+	for _, dx := range k.dxs {
+		if dx.data != nil {
+			dx.fresh(i)
+		}
+	}
+	k.each(i, k.dy, k.dxs, func(dy, dx []float32) { add(dx, dy) }, func(dy, dx *float32) { *dx += *dy })
+}
+
+// each visits what of the whole and of its parts are the same pixels: 16 channels
+// of a row, or single values.
+func (k *concat) each(i int, whole port, parts []port, block func(whole, part []float32), value func(whole, part *float32)) {
+	first := 0
+	for j, part := range parts {
+		shape := k.e.p.Buffers[k.op.X[j]].Shape
+		c, h, w := shape[0], shape[1], shape[2]
+		for at := 0; part.data != nil && at < c; {
+			if whole.pic != nil && part.pic != nil && (first+at)%plane.Lanes == 0 && at%plane.Lanes == 0 && (c-at >= plane.Lanes || first+c == whole.pic.channels) {
+				from, to := part.plane(i, at/plane.Lanes), whole.plane(i, (first+at)/plane.Lanes)
+				for y := range h {
+					block(to.Row(y), from.Row(y))
+				}
+				at += plane.Lanes
+				continue
+			}
+			for y := range h {
+				to, tstep := whole.line(i, first+at, y, h, w)
+				from, fstep := part.line(i, at, y, h, w)
+				for p := range w {
+					value(&to[p*tstep], &from[p*fstep])
+				}
+			}
+			at++
+		}
+		first += c
+	}
 }
 
 func (k *concat) forward()   { k.e.pool.run(k.e.n, k.fwd) }
@@ -196,14 +249,8 @@ func (k *dropout) sample(i, _ int) {
 		copy(y, x)
 		return
 	}
-	stream, scale := k.e.stream(i, k.op.Layer), float32(1/(1-k.op.Rate))
-	for j, v := range x {
-		mask[j] = 0
-		if stream.Float64(uint64(j)) >= k.op.Rate {
-			mask[j] = scale
-		}
-		y[j] = v * mask[j]
-	}
+	vec.DropoutMask(mask, k.e.stream(i, k.op.Layer), 0, k.op.Rate)
+	vec.Mul(y, x, mask)
 }
 
 func (k *dropout) sampleGrad(i, _ int) {

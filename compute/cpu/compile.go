@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"optimus/compute"
+	"optimus/compute/cpu/plane"
 	"optimus/compute/cpu/sgemm"
 )
 
@@ -35,13 +36,18 @@ func Compile(p *compute.Program, capacity int, options ...Option) (compute.Execu
 	if err := checkRows(p); err != nil {
 		return nil, err
 	}
-	e.allocate()
-	kernels := map[compute.Op]kernel{}
-	var err error
-	if e.forward, err = e.bind(p.Forward, kernels); err != nil {
+	run, err := fuse(p)
+	if err != nil {
 		return nil, err
 	}
-	if e.backward, err = e.bind(p.Backward, kernels); err != nil {
+	if err := e.allocate(run); err != nil {
+		return nil, fmt.Errorf("compile %s: %w", p.Name, err)
+	}
+	kernels := map[compute.Op]*compiled{}
+	if e.forward, err = e.bind(run.Forward, kernels); err != nil {
+		return nil, err
+	}
+	if e.backward, err = e.bind(run.Backward, kernels); err != nil {
 		return nil, err
 	}
 	e.scratch = make([][]float32, e.threads)
@@ -66,22 +72,28 @@ func checkRows(p *compute.Program) error {
 	return nil
 }
 
-// allocate makes the buffers, blocks, tables and auxiliary arrays.
-func (e *executable) allocate() {
+// allocate makes the buffers of the program that is run, and the blocks, tables
+// and auxiliary arrays.
+func (e *executable) allocate(run *compute.Program) (err error) {
 	e.steps = make([]int, len(e.p.Axes)+1)
 	for a := range e.steps {
 		e.steps[a] = e.p.Steps(compute.Axis(a))
 	}
-	var sizes []int
-	for _, b := range e.p.Buffers {
-		sizes = append(sizes, e.capacity*b.Size()*e.steps[b.Axis])
+	if e.pictures, err = pictures(run); err != nil {
+		return err
 	}
-	offsets, total := place(sizes, lives(e.p))
+	var sizes []int
+	for b := range e.p.Buffers {
+		info := e.p.Buffers[b]
+		whole := port{size: info.Size(), steps: &e.steps[info.Axis], pic: e.pictures[b]}
+		sizes = append(sizes, e.capacity*whole.len())
+	}
+	offsets, total := place(sizes, lives(run))
 	arena := make([]float32, total)
 	for b, at := range offsets {
 		e.bufs = append(e.bufs, arena[at:at+sizes[b]:at+sizes[b]])
 	}
-	e.setters = setters(e.p)
+	e.setters = setters(run)
 	ids := e.idsPerExample()
 	for b, param := range e.p.Params {
 		var w, g []float32
@@ -93,10 +105,12 @@ func (e *executable) allocate() {
 		}
 		e.params, e.grads, e.tables = append(e.params, w), append(e.grads, g), append(e.tables, t)
 	}
+	e.versions = make([]int, len(e.params))
 	for _, a := range e.p.Aux {
 		e.aux = append(e.aux, make([]float32, a.Size()))
 		e.auxSum = append(e.auxSum, make([]float32, a.Size()))
 	}
+	return nil
 }
 
 // idsPerExample returns for each block how many rows an example looks up.
@@ -126,14 +140,26 @@ type kernel interface {
 	paramGrad()
 }
 
-func (e *executable) bind(steps []compute.Step, kernels map[compute.Op]kernel) ([]step, error) {
+// compiled is an operation's kernel and the copies that it works on.
+type compiled struct {
+	kernel
+	copies []*copies
+}
+
+func (e *executable) bind(steps []compute.Step, kernels map[compute.Op]*compiled) ([]step, error) {
 	var out []step
 	for _, s := range steps {
 		k, ok := kernels[s.Op]
 		if !ok {
-			if k = e.kernel(s.Op); k == nil {
-				return nil, fmt.Errorf("compile %s: the processor backend has no operation %T", e.p.Name, s.Op)
+			e.building, e.copies = s.Op, nil
+			made, err := e.kernel(s.Op)
+			if err == nil && made == nil {
+				err = fmt.Errorf("the processor backend has no operation %T", s.Op)
 			}
+			if err != nil {
+				return nil, fmt.Errorf("compile %s: %w", e.p.Name, err)
+			}
+			k = &compiled{made, e.copies}
 			kernels[s.Op] = k
 		}
 		run := k.forward
@@ -143,47 +169,48 @@ func (e *executable) bind(steps []compute.Step, kernels map[compute.Op]kernel) (
 		case compute.ParamGrad:
 			run = k.paramGrad
 		}
-		out = append(out, step{run, s.Wait, s.Ready})
+		reads, writes := s.Op.Touch(s.Pass)
+		out = append(out, step{around(run, k.copies, reads, writes), s.Wait, s.Ready})
 	}
 	return out, nil
 }
 
-func (e *executable) kernel(op compute.Op) kernel {
+func (e *executable) kernel(op compute.Op) (kernel, error) {
 	switch op := op.(type) {
 	case *compute.Load:
-		return newLoad(e, op)
+		return newLoad(e, op), nil
 	case *compute.Crop:
-		return newCrop(e, op)
+		return newCrop(e, op), nil
 	case *compute.Lookup:
-		return newLookup(e, op)
+		return newLookup(e, op), nil
 	case *compute.Dense:
-		return newDense(e, op)
+		return newDense(e, op), nil
 	case *compute.Conv1D:
-		return newConv1D(e, op)
+		return newConv1D(e, op), nil
 	case *compute.ConvMax:
-		return newConvMax(e, op)
+		return newConvMax(e, op), nil
 	case *compute.MaxTime:
-		return newMaxTime(e, op)
+		return newMaxTime(e, op), nil
 	case *compute.ReLU:
-		return newReLU(e, op)
+		return newReLU(e, op), nil
 	case *compute.Add:
-		return newAdd(e, op)
+		return newAdd(e, op), nil
 	case *compute.Concat:
-		return newConcat(e, op)
+		return newConcat(e, op), nil
 	case *compute.Conv2D:
-		return newConv2D(e, op)
-	case *compute.BatchNorm:
-		return newBatchNorm(e, op)
+		return newConv2D(e, op), nil
+	case *normed:
+		return newNormed(e, op), nil
 	case *compute.Pool:
-		return newPooling(e, op)
+		return newPooled(e, op)
 	case *compute.Frames:
-		return newFrames(e, op)
+		return newFrames(e, op), nil
 	case *compute.Dropout:
-		return newDropout(e, op)
+		return newDropout(e, op), nil
 	case *compute.SoftmaxLoss:
-		return newSoftmax(e, op)
+		return newSoftmax(e, op), nil
 	}
-	return nil
+	return nil, nil
 }
 
 // reserve makes sure that each thread has n floats of scratch.
@@ -192,9 +219,10 @@ func (e *executable) reserve(n int) { e.scratchSize = max(e.scratchSize, n) }
 // port is a kernel's view of one buffer.
 type port struct {
 	data  []float32
-	size  int  // values per time step of an example
-	steps *int // the batch's time steps; of a buffer without a time axis 1
-	add   bool // earlier steps have written this gradient: add to it
+	size  int      // values per time step of an example
+	steps *int     // the batch's time steps; of a buffer without a time axis 1
+	add   bool     // earlier steps have written this gradient: add to it
+	pic   *picture // nil if it is held in rows
 }
 
 // port resolves b; the zero port stands for None.
@@ -202,24 +230,50 @@ func (e *executable) port(b compute.Buf) port {
 	if b == compute.None {
 		return port{}
 	}
+	return e.known(b, e.whole(b))
+}
+
+func (e *executable) whole(b compute.Buf) port {
 	info := e.p.Buffers[b]
-	return port{data: e.bufs[b], size: info.Size(), steps: &e.steps[info.Axis]}
+	return port{data: e.bufs[b], size: info.Size(), steps: &e.steps[info.Axis], pic: e.pictures[b]}
+}
+
+// known returns p, or if the operation that is being built does not know how it is
+// held a copy.
+func (e *executable) known(b compute.Buf, p port) port {
+	if way := knows(e.p, e.building); way == either || (way == rowsOnly) == (p.pic == nil) {
+		return p
+	}
+	for _, c := range e.copies {
+		if c.buf == b {
+			return c.own
+		}
+	}
+	c := newCopies(e, b, p)
+	e.copies = append(e.copies, c)
+	return c.own
 }
 
 // sink resolves the buffer of a gradient that op writes, for the first time or
 // once more.
 func (e *executable) sink(op compute.Op, b compute.Buf) port {
-	p := e.port(b)
-	if b != compute.None {
-		if p.add = e.setters[b] != op; !p.add {
-			e.setters[b] = nil // op adds if it writes b a second time
-		}
+	if b == compute.None {
+		return port{}
 	}
-	return p
+	p := e.whole(b)
+	if p.add = e.setters[b] != op; !p.add {
+		e.setters[b] = nil // op adds if it writes b a second time
+	}
+	return e.known(b, p)
 }
 
-// len returns how many values an example of the batch has.
-func (p port) len() int { return p.size * *p.steps }
+// len returns how many elements an example of the batch takes.
+func (p port) len() int {
+	if p.pic != nil {
+		return plane.Blocks(p.pic.channels) * p.shape().Len()
+	}
+	return p.size * *p.steps
+}
 
 // at returns the values of example i.
 func (p port) at(i int) []float32 {

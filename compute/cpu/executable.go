@@ -14,8 +14,12 @@ type executable struct {
 	pool     *pool
 
 	bufs          [][]float32
+	pictures      []*picture   // of each buffer: how it holds pictures; nil for rows
 	setters       []compute.Op // of each buffer: who writes it first
+	building      compute.Op   // while compiling: the operation whose kernel is made,
+	copies        []*copies    // and its copies
 	params, grads [][]float32  // nil for Rows blocks
+	versions      []int        // of params: how often they were set
 	tables        []*table     // nil for dense blocks
 	lookups       [][]*compute.Lookup
 	aux, auxSum   [][]float32
@@ -37,6 +41,7 @@ func (e *executable) Program() *compute.Program { return e.p }
 
 func (e *executable) SetParam(block, offset int, v []float32) {
 	copy(e.params[block][offset:offset+len(v)], v)
+	e.versions[block]++
 }
 
 func (e *executable) SetRow(block, row, offset int, v []float32) {

@@ -1,107 +1,70 @@
 package cpu
 
-import "optimus/compute"
+import (
+	"optimus/compute"
+	"optimus/compute/cpu/plane"
+	"optimus/compute/cpu/pooling"
+)
 
-// pooling takes the maximum or the mean of windows.
-type pooling struct {
+// pooled takes the maximum or the mean of windows (package pooling).
+type pooled struct {
 	none
 	ports
 	e        *executable
 	op       *compute.Pool
-	index    []int32 // of each output's maximum inside its example
+	plans    map[int]*pooling.Plan // by rows of the input
+	plan     *pooling.Plan
+	blocks   int
 	fwd, bwd func(task, thread int)
 }
 
-func newPooling(e *executable, op *compute.Pool) kernel {
-	k := &pooling{e: e, op: op, ports: e.ports(op, op.IO)}
-	k.fwd, k.bwd = k.max, k.maxGrad
-	if op.Avg {
-		k.fwd, k.bwd = k.avg, k.avgGrad
+func newPooled(e *executable, op *compute.Pool) (kernel, error) {
+	k := &pooled{e: e, op: op, ports: e.ports(op, op.IO), plans: map[int]*pooling.Plan{}, blocks: plane.Blocks(op.In.C)}
+	k.fwd, k.bwd = k.forwardPlane, k.gradPlane
+	return k, k.choose(op.In.H)
+}
+
+// choose makes the plan for inputs of h rows current.
+func (k *pooled) choose(h int) (err error) {
+	var ok bool
+	if k.plan, ok = k.plans[h]; ok {
+		return nil
+	}
+	o := k.op
+	w := pooling.Window{H: pooling.Axis{Kernel: o.KH, Stride: o.StrideH, Pad: o.PadH}, W: pooling.Axis{Kernel: o.KW, Stride: o.StrideW, Pad: o.PadW}, CountPad: !o.Inside}
+	rows, columns := o.Over(o.In.H, o.In.W)
+	w.Full = rows != o.Out.H || columns != o.Out.W
+	if k.plan, err = pooling.New(w, h, o.In.W); err == nil {
+		k.plans[h] = k.plan
+	}
+	return err
+}
+
+func (k *pooled) forward() {
+	if err := k.choose(frame(k.op.In, k.x).H); err != nil {
+		panic(err) // Compile planned the longest; shorter ones are bounded by the time axis
+	}
+	k.e.pool.run(k.e.n*k.blocks, k.fwd)
+}
+
+func (k *pooled) inputGrad() { k.e.pool.run(k.e.n*k.blocks, k.bwd) }
+
+func (k *pooled) forwardPlane(task, _ int) {
+	i, b := task/k.blocks, task%k.blocks
+	x, y := k.x.plane(i, b), k.y.target(i, b, false)
+	if k.op.Avg {
+		k.plan.Mean(y, x)
 	} else {
-		k.index = make([]int32, len(k.y.data))
-	}
-	return k
-}
-
-func (k *pooling) forward()   { k.e.pool.run(k.e.n, k.fwd) }
-func (k *pooling) inputGrad() { k.e.pool.run(k.e.n, k.bwd) }
-
-// reach is the part of a window that lies inside the picture, and what a mean
-// divides by.
-type reach struct {
-	y0, y1, x0, x1 int
-	count          float32
-}
-
-// each visits the windows of one example in the order of the outputs.
-func (k *pooling) each(visit func(out, plane, width int, r reach)) {
-	in, out, o := frame(k.op.In, k.x), frame(k.op.Out, k.y), k.op
-	j := 0
-	for c := range in.C {
-		for oy := range out.H {
-			y0 := oy*o.StrideH - o.PadH
-			y1 := min(y0+o.KH, in.H+o.PadH)
-			for ox := range out.W {
-				x0 := ox*o.StrideW - o.PadW
-				x1 := min(x0+o.KW, in.W+o.PadW)
-				r := reach{max(y0, 0), min(y1, in.H), max(x0, 0), min(x1, in.W), float32((y1 - y0) * (x1 - x0))}
-				if o.Inside {
-					r.count = float32((r.y1 - r.y0) * (r.x1 - r.x0))
-				}
-				visit(j, c*in.H*in.W, in.W, r)
-				j++
-			}
-		}
+		k.plan.Max(y, x)
 	}
 }
 
-func (k *pooling) max(i, _ int) {
-	x, y := k.x.at(i), k.y.at(i)
-	best := k.index[i*len(y) : (i+1)*len(y)]
-	k.each(func(out, plane, width int, r reach) {
-		at := plane + r.y0*width + r.x0
-		top := x[at]
-		for row := r.y0; row < r.y1; row++ {
-			from := plane + row*width
-			for c, v := range x[from+r.x0 : from+r.x1] {
-				if v > top {
-					top, at = v, from+r.x0+c
-				}
-			}
-		}
-		y[out], best[out] = top, int32(at)
-	})
-}
-
-func (k *pooling) maxGrad(i, _ int) {
-	dx, dy := k.dx.fresh(i), k.dy.at(i)
-	for j, at := range k.index[i*len(dy) : (i+1)*len(dy)] {
-		dx[at] += dy[j]
+func (k *pooled) gradPlane(task, _ int) {
+	i, b := task/k.blocks, task%k.blocks
+	dx, dy := k.dx.target(i, b, true), k.dy.plane(i, b)
+	if k.op.Avg {
+		k.plan.MeanGrad(dx, dy)
+	} else {
+		k.plan.MaxGrad(dx, dy, k.y.plane(i, b), k.x.plane(i, b))
 	}
-}
-
-func (k *pooling) avg(i, _ int) {
-	x, y := k.x.at(i), k.y.at(i)
-	k.each(func(out, plane, width int, r reach) {
-		s := float32(0)
-		for row := r.y0; row < r.y1; row++ {
-			for _, v := range x[plane+row*width+r.x0 : plane+row*width+r.x1] {
-				s += v
-			}
-		}
-		y[out] = s / r.count
-	})
-}
-
-func (k *pooling) avgGrad(i, _ int) {
-	dx, dy := k.dx.fresh(i), k.dy.at(i)
-	k.each(func(out, plane, width int, r reach) {
-		g := dy[out] / r.count
-		for row := r.y0; row < r.y1; row++ {
-			run := dx[plane+row*width+r.x0 : plane+row*width+r.x1]
-			for p := range run {
-				run[p] += g
-			}
-		}
-	})
 }

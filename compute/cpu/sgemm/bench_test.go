@@ -9,7 +9,7 @@ import (
 
 // shapes are the products of the workloads: squares, cnn-rand's convolution by
 // im2col and its gradients, PTB's recurrent and output products, a 1x1 convolution.
-var shapes = []product{
+var shapes = []trial{
 	{m: 64, n: 64, k: 64},
 	{m: 512, n: 512, k: 512},
 	{m: 2700, n: 100, k: 900, transB: true},
@@ -40,15 +40,11 @@ func BenchmarkGemm(b *testing.B) {
 				b.Fatal(err)
 			}
 			kernel(name, kn)
-			if kn.ks.wide != nil {
-				kernel(name+"narrow", Kernel{&kernels{narrow: kn.ks.narrow}})
-				kernel(name+"wide", Kernel{&kernels{narrow: kn.ks.wide}})
-			}
 		}
 	}
 }
 
-func (p *product) letters() string {
+func (p *trial) letters() string {
 	s := ""
 	if p.transA {
 		s += "ta"
@@ -65,13 +61,15 @@ func TestNoAllocation(t *testing.T) {
 		t.Skip("the race detector empties pools")
 	}
 	each(t, func(t *testing.T, kn Kernel) {
-		for _, s := range shapes[:2] {
-			p := s
-			p.m, p.n, p.k = p.m/2, p.n/2+1, p.k/2
+		for kind := range 4 {
+			p := trial{m: 45, n: 101, k: 400, transA: kind&1 != 0, transB: kind&2 != 0}
 			p.make(1)
 			c := append([]float32(nil), p.c...)
+			var b Packed
 			if n := testing.AllocsPerRun(20, func() {
 				kn.Gemm(p.transA, p.transB, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.accumulate, c, p.ldc)
+				kn.Pack(&b, p.transB, p.n, p.k, p.b, p.ldb)
+				GemmPacked(p.transA, p.m, p.a, p.lda, &b, p.accumulate, c, p.ldc)
 			}); n != 0 {
 				t.Errorf("%v: %v allocations", &p, n)
 			}

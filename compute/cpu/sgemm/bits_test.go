@@ -13,7 +13,7 @@ import (
 )
 
 // at returns the bits of C's element.
-func (p *product) at(c []float32, i, j int) uint32 { return math.Float32bits(c[i*p.ldc+j]) }
+func (p *trial) at(c []float32, i, j int) uint32 { return math.Float32bits(c[i*p.ldc+j]) }
 
 // equal reports the first element of an m×n block that differs between two results.
 func equal(m, n int, x, y func(i, j int) uint32) error {
@@ -45,6 +45,30 @@ func TestTiles(t *testing.T) {
 				t.Fatalf("%v: tile %d×%d at (%d,%d): %v", p, m, n, i0, j0, err)
 			}
 		})
+	})
+}
+
+// TestCut: a product that is too large for the blocks of small ones has the same
+// bits when its rows, or its columns, are cut among workers.
+func TestCut(t *testing.T) {
+	each(t, func(t *testing.T, kn Kernel) {
+		p := trial{m: 400, n: 110, k: 700, transB: true}
+		if p.m*p.k <= 2*blockB {
+			t.Fatalf("m·k = %d is no large product", p.m*p.k)
+		}
+		p.make(1)
+		whole, rows, columns := p.run(kn), append([]float32(nil), p.c...), append([]float32(nil), p.c...)
+		for i := 0; i < p.m; i += 150 {
+			kn.Gemm(false, true, min(150, p.m-i), p.n, p.k, p.a[i*p.lda:], p.lda, p.b, p.ldb, false, rows[i*p.ldc:], p.ldc)
+		}
+		for j := 0; j < p.n; j += 50 {
+			kn.Gemm(false, true, p.m, min(50, p.n-j), p.k, p.a, p.lda, p.b[j*p.ldb:], p.ldb, false, columns[j:], p.ldc)
+		}
+		for name, got := range map[string][]float32{"rows": rows, "columns": columns} {
+			if err := equal(p.m, p.n, func(i, j int) uint32 { return p.at(whole, i, j) }, func(i, j int) uint32 { return p.at(got, i, j) }); err != nil {
+				t.Errorf("cut by %s: %v", name, err)
+			}
+		}
 	})
 }
 
@@ -84,30 +108,21 @@ func TestTransposed(t *testing.T) {
 	})
 }
 
-// TestLevels: avx2 and avx512, in either width, give the same bits.
+// TestLevels: avx2 and avx512 give the same bits.
 func TestLevels(t *testing.T) {
 	two, err := For(level.AVX2)
 	if err != nil {
 		t.Skip(err)
 	}
-	others := map[string]Kernel{}
-	if kn, err := For(level.AVX512); err == nil {
-		others["narrow"] = Kernel{&kernels{narrow: kn.ks.narrow}}
-		others["wide"] = Kernel{&kernels{narrow: kn.ks.wide}}
-	} else {
+	five, err := For(level.AVX512)
+	if err != nil {
 		t.Skip(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		p := draw(t)
-		want := p.run(two)
-		for name, kn := range others {
-			got := p.run(kn)
-			if err := p.verify(got); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if err := equal(p.m, p.n, func(i, j int) uint32 { return p.at(want, i, j) }, func(i, j int) uint32 { return p.at(got, i, j) }); err != nil {
-				t.Fatalf("%v: avx2 and %s: %v", p, name, err)
-			}
+		want, got := p.run(two), p.run(five)
+		if err := equal(p.m, p.n, func(i, j int) uint32 { return p.at(want, i, j) }, func(i, j int) uint32 { return p.at(got, i, j) }); err != nil {
+			t.Fatalf("%v: avx2 and avx512: %v", p, err)
 		}
 	})
 }
@@ -125,7 +140,7 @@ func TestSpecials(t *testing.T) {
 		if got := fmt.Sprint(c); got != "[0 0 9 0 0 9]" {
 			t.Errorf("k = 0: %s", got)
 		}
-		p := product{m: 30, n: 70, k: 40}
+		p := trial{m: 30, n: 70, k: 40}
 		p.make(1)
 		p.a[7*p.lda+3], p.b[5*p.ldb+60] = float32(math.NaN()), float32(math.Inf(1))
 		got := p.run(kn)
@@ -205,7 +220,7 @@ func TestTogether(t *testing.T) {
 		for w := range errs {
 			wg.Go(func() {
 				for i := range 10 {
-					p := product{m: 1 + 13*w, n: 1 + 17*i, k: 1 + 31*w + i, transA: w%2 == 0, transB: i%2 == 0}
+					p := trial{m: 1 + 13*w, n: 1 + 17*i, k: 1 + 31*w + i, transA: w%2 == 0, transB: i%2 == 0}
 					p.make(uint64(w))
 					if err := p.verify(p.run(kn)); err != nil {
 						errs[w] = err
@@ -227,7 +242,7 @@ func FuzzShapes(f *testing.F) {
 	f.Add(uint8(0), uint16(3), uint16(5), uint16(7), uint8(0), uint8(1), uint8(2))
 	f.Add(uint8(7), uint16(15), uint16(49), uint16(385), uint8(0), uint8(0), uint8(0))
 	f.Fuzz(func(t *testing.T, bits uint8, m, n, k uint16, padA, padB, padC uint8) {
-		p := product{
+		p := trial{
 			transA: bits&1 != 0, transB: bits&2 != 0, accumulate: bits&4 != 0, m: int(m % 200), n: int(n % 200), k: int(k % 800),
 			padA: int(padA), padB: int(padB), padC: int(padC),
 		}
@@ -237,8 +252,13 @@ func FuzzShapes(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.verify(p.run(kn)); err != nil {
+			got := p.run(kn)
+			if err := p.verify(got); err != nil {
 				t.Fatalf("%s: %v", name, err)
+			}
+			packed := p.runPacked(kn, new(Packed))
+			if err := equal(p.m, p.n, func(i, j int) uint32 { return p.at(got, i, j) }, func(i, j int) uint32 { return p.at(packed, i, j) }); err != nil {
+				t.Fatalf("%s: %v, packed: %v", name, &p, err)
 			}
 		}
 	})

@@ -43,14 +43,44 @@ func fence(t *testing.T, x []float32, front bool) []float32 {
 func TestFences(t *testing.T) {
 	each(t, func(t *testing.T, kn Kernel) {
 		rapid.Check(t, func(r *rapid.T) {
-			p := draw(r)
-			front := rapid.Bool().Draw(r, "front")
-			p.a, p.b = fence(t, p.a, front), fence(t, p.b, front)
-			c := fence(t, p.c, front)
-			kn.Gemm(p.transA, p.transB, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.accumulate, c, p.ldc)
-			if err := p.verify(c); err != nil {
+			if err := fenced(t, kn, draw(r), rapid.Bool().Draw(r, "front")); err != nil {
 				r.Fatal(err)
 			}
 		})
 	})
+}
+
+// TestEveryKernel does the same for every height and width of a tile, alone
+// in C and twice, where the second reads what the first packed.
+func TestEveryKernel(t *testing.T) {
+	each(t, func(t *testing.T, kn Kernel) {
+		for h := 1; h <= kn.family.tallest[0]; h++ {
+			for _, n := range []int{1, 4, 15, 16, 17, 32, 33, 47, 48, 100} {
+				for kind := range 16 {
+					p := &trial{transA: kind&1 != 0, transB: kind&2 != 0, accumulate: kind&4 != 0, m: h, n: n, k: 1 + (h+n+kind)%9, padC: kind % 3}
+					if kind&8 != 0 {
+						p.m *= 2
+					}
+					p.make(uint64(kind))
+					if err := fenced(t, kn, p, (h+kind)%2 == 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	})
+}
+
+// fenced runs a product, also with B packed beforehand, with fences around all operands.
+func fenced(t *testing.T, kn Kernel, p *trial, front bool) error {
+	p.a, p.b = fence(t, p.a, front), fence(t, p.b, front)
+	c, d := fence(t, p.c, front), fence(t, p.c, front)
+	kn.Gemm(p.transA, p.transB, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.accumulate, c, p.ldc)
+	if err := p.verify(c); err != nil {
+		return err
+	}
+	var b Packed
+	kn.Pack(&b, p.transB, p.n, p.k, p.b, p.ldb)
+	GemmPacked(p.transA, p.m, p.a, p.lda, &b, p.accumulate, d, p.ldc)
+	return p.verify(d)
 }

@@ -2,10 +2,35 @@ package sgemm
 
 //go:generate go run -C ../gen ./sgemm -out ../sgemm/micro_amd64.s -stubs ../sgemm/micro_amd64.go -pkg sgemm
 
-import "optimus/internal/level"
+import (
+	"unsafe"
 
-// micro is a microkernel in assembly; see gen/sgemm/kernel.go. Strides are in bytes.
-type micro func(k int, a, b, c *float32, ldb, ldc int, mask uint64, add int)
+	"optimus/internal/level"
+)
+
+// call is a strip as a microkernel takes it, with strides in bytes; the
+// generator knows its layout.
+type call struct {
+	k            int
+	a            *float32
+	rowA, stepA  int
+	b            *float32
+	stepB, nextB int
+	c            *float32
+	rowC         int
+	mask         uint64 // of the columns that exist
+	add          int    // 1 adds to C, 0 sets it
+	pack         *float32
+	panels       int     // counted down
+	offset       int     // counted up: of the panel in B
+	fetch        uintptr // counted up: see strip
+	stepFetch    int
+	nextFetch    int
+}
+
+// micro is a microkernel in assembly; its argument is a call. It is a pointer to a
+// byte because the generator knows no types of this package.
+type micro func(c *byte)
 
 var (
 	// by vectors of 16 columns, then rows
@@ -23,75 +48,71 @@ var (
 		kernel256x1x16, kernel256x2x16, kernel256x3x16, kernel256x4x16, kernel256x5x16, kernel256x6x16,
 	}
 
-	avx512 = kernels{
-		level: level.AVX512,
-		narrow: &family{
-			mr: 14, nr: 32, mc: 168, nc: 3072, inPlace: 28,
-			ragged: true, tile: tileAVX512, rows: rowsAVX512, block: 16, transpose: transposeAVX512,
-		},
-		wide: &family{
-			mr: 8, nr: 48, mc: 336, nc: 3072, inPlace: 24,
-			ragged: true, tile: tileAVX512, rows: rowsAVX512, block: 16, transpose: transposeAVX512,
-		},
+	avx512 = family{
+		level: level.AVX512, vector: 16, tallest: []int{14, 14, 8}, copies: true, masks: true,
+		run:  func(s *scratch) { s.micro(micro512[s.width/16-1][s.h-1]) },
+		rows: rowsAVX2, transpose: transposeAVX2,
+		peak: func(n int) int { peak512(n); return n * 12 * 16 * 2 },
 	}
-	avx2 = kernels{
-		level: level.AVX2,
-		narrow: &family{
-			mr: 6, nr: 16, mc: 504, nc: 3072, inPlace: 12,
-			tile: tileAVX2, rows: rowsAVX2, block: 8, transpose: transposeAVX2,
-		},
+	avx2 = family{
+		level: level.AVX2, vector: 16, tallest: []int{6}, copies: true,
+		run:  func(s *scratch) { s.micro(micro256[s.h-1]) },
+		rows: rowsAVX2, transpose: transposeAVX2,
+		peak: func(n int) int { peak256(n); return n * 12 * 8 * 2 },
 	}
 )
 
-// kernelFor returns the kernels of a level that is present.
-func kernelFor(name string) Kernel {
+// familyFor returns the family of a level that is present.
+func familyFor(name string) *family {
 	switch name {
 	case level.AVX512:
-		return Kernel{&avx512}
+		return &avx512
 	case level.AVX2:
-		return Kernel{&avx2}
+		return &avx2
 	}
-	return Kernel{&plain}
+	return &plain
 }
 
 // size of an element in bytes.
 const size = 4
 
-func tileAVX512(h, w, kb int, a, b []float32, ldb int, c []float32, ldc int, accumulate bool) {
-	micro512[(w-1)/16][h-1].run(w, kb, a, b, ldb, c, ldc, accumulate)
-}
-
-func tileAVX2(h, w, kb int, a, b []float32, ldb int, c []float32, ldc int, accumulate bool) {
-	micro256[h-1].run(w, kb, a, b, ldb, c, ldc, accumulate)
-}
-
-func (f micro) run(w, kb int, a, b []float32, ldb int, c []float32, ldc int, accumulate bool) {
-	add := 0
-	if accumulate {
-		add = 1
+// micro runs a microkernel on the strip.
+func (s *scratch) micro(kernel micro) {
+	c := &s.call
+	c.k, c.panels, c.offset = s.kb, s.panels, 0
+	c.a, c.rowA, c.stepA = &s.a[0], s.rowA*size, s.stepA*size
+	c.b, c.stepB, c.nextB = &s.b[0], s.stepB*size, s.nextB*size
+	c.c, c.rowC, c.mask, c.add = &s.c[0], s.rowC*size, 1<<s.exist-1, 0
+	if s.accumulate {
+		c.add = 1
 	}
-	f(kb, &a[0], &b[0], &c[0], ldb*size, ldc*size, 1<<w-1, add)
-}
-
-func rowsAVX512(kb, w, width int, src []float32, lds int, dst []float32, ldd int) {
-	f := rows512x16
-	switch {
-	case width > 32:
-		f = rows512x48
-	case width > 16:
-		f = rows512x32
+	c.pack = nil
+	if s.pack != nil {
+		c.pack = &s.pack[0]
 	}
-	f(kb, &src[0], lds*size, &dst[0], ldd*size, 1<<w-1)
+	c.fetch, c.stepFetch, c.nextFetch = uintptr(unsafe.Pointer(&s.fetch[0])), s.stepFetch*size, s.nextFetch*size
+	kernel((*byte)(unsafe.Pointer(c)))
 }
 
-func rowsAVX2(kb, w, _ int, src []float32, lds int, dst []float32, ldd int) {
-	rows256x16(kb, &src[0], lds*size, &dst[0], ldd*size, w)
+func rowsAVX2(kb, w int, src []float32, lds int, dst []float32, ldd int) {
+	rows16(kb, &src[0], lds*size, &dst[0], ldd*size, w)
 }
 
-func transposeAVX512(rows int, src []float32, lds int, dst []float32, ldd int) {
-	transpose16(rows, &src[0], lds*size, &dst[0], ldd*size)
-}
-
-func transposeAVX2(rows int, src []float32, lds int, dst []float32, ldd int) {
-	transpose8(rows, &src[0], lds*size, &dst[0], ldd*size)
+// transposeAVX2 works on eight columns at a time; the last one stands for those that
+// do not exist.
+func transposeAVX2(kb, w int, src []float32, lds int, dst []float32, ldd int) {
+	for j := 0; j < 16; j += 8 {
+		var columns [8]*float32
+		for i := range columns {
+			columns[i] = &src[min(j+i, w-1)*lds]
+		}
+		if kb >= 4 {
+			transpose8(kb/4, &columns[0], &dst[j], ldd*size)
+		}
+	}
+	for p := kb &^ 3; p < kb; p++ {
+		for j := range w {
+			dst[p*ldd+j] = src[j*lds+p]
+		}
+	}
 }

@@ -5,145 +5,139 @@
 package sgemm
 
 //go:noescape
-func kernel512x1x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x1x16(c *byte)
 
 //go:noescape
-func kernel512x1x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x2x16(c *byte)
 
 //go:noescape
-func kernel512x2x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x3x16(c *byte)
 
 //go:noescape
-func kernel512x2x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x4x16(c *byte)
 
 //go:noescape
-func kernel512x3x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x5x16(c *byte)
 
 //go:noescape
-func kernel512x3x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x6x16(c *byte)
 
 //go:noescape
-func kernel512x4x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x7x16(c *byte)
 
 //go:noescape
-func kernel512x4x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x8x16(c *byte)
 
 //go:noescape
-func kernel512x5x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x9x16(c *byte)
 
 //go:noescape
-func kernel512x5x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x10x16(c *byte)
 
 //go:noescape
-func kernel512x6x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x11x16(c *byte)
 
 //go:noescape
-func kernel512x6x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x12x16(c *byte)
 
 //go:noescape
-func kernel512x7x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x13x16(c *byte)
 
 //go:noescape
-func kernel512x7x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x14x16(c *byte)
 
 //go:noescape
-func kernel512x8x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x1x32(c *byte)
 
 //go:noescape
-func kernel512x8x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x2x32(c *byte)
 
 //go:noescape
-func kernel512x9x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x3x32(c *byte)
 
 //go:noescape
-func kernel512x9x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x4x32(c *byte)
 
 //go:noescape
-func kernel512x10x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x5x32(c *byte)
 
 //go:noescape
-func kernel512x10x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x6x32(c *byte)
 
 //go:noescape
-func kernel512x11x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x7x32(c *byte)
 
 //go:noescape
-func kernel512x11x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x8x32(c *byte)
 
 //go:noescape
-func kernel512x12x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x9x32(c *byte)
 
 //go:noescape
-func kernel512x12x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x10x32(c *byte)
 
 //go:noescape
-func kernel512x13x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x11x32(c *byte)
 
 //go:noescape
-func kernel512x13x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x12x32(c *byte)
 
 //go:noescape
-func kernel512x14x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x13x32(c *byte)
 
 //go:noescape
-func kernel512x14x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x14x32(c *byte)
 
 //go:noescape
-func kernel512x1x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x1x48(c *byte)
 
 //go:noescape
-func kernel512x2x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x2x48(c *byte)
 
 //go:noescape
-func kernel512x3x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x3x48(c *byte)
 
 //go:noescape
-func kernel512x4x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x4x48(c *byte)
 
 //go:noescape
-func kernel512x5x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x5x48(c *byte)
 
 //go:noescape
-func kernel512x6x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x6x48(c *byte)
 
 //go:noescape
-func kernel512x7x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x7x48(c *byte)
 
 //go:noescape
-func kernel512x8x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel512x8x48(c *byte)
 
 //go:noescape
-func kernel256x1x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel256x1x16(c *byte)
 
 //go:noescape
-func kernel256x2x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel256x2x16(c *byte)
 
 //go:noescape
-func kernel256x3x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel256x3x16(c *byte)
 
 //go:noescape
-func kernel256x4x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel256x4x16(c *byte)
 
 //go:noescape
-func kernel256x5x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel256x5x16(c *byte)
 
 //go:noescape
-func kernel256x6x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
+func kernel256x6x16(c *byte)
 
 //go:noescape
-func rows512x16(k int, src *float32, lds int, dst *float32, ldd int, mask uint64)
+func rows16(k int, src *float32, lds int, dst *float32, ldd int, n int)
 
 //go:noescape
-func rows512x32(k int, src *float32, lds int, dst *float32, ldd int, mask uint64)
+func transpose8(n int, src **float32, dst *float32, ldd int)
 
 //go:noescape
-func rows512x48(k int, src *float32, lds int, dst *float32, ldd int, mask uint64)
+func peak512(n int)
 
 //go:noescape
-func rows256x16(k int, src *float32, lds int, dst *float32, ldd int, n int)
-
-//go:noescape
-func transpose16(rows int, src *float32, lds int, dst *float32, ldd int)
-
-//go:noescape
-func transpose8(rows int, src *float32, lds int, dst *float32, ldd int)
+func peak256(n int)

@@ -4,709 +4,691 @@
 
 #include "textflag.h"
 
-// func kernel512x1x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x1x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), DI
-	MOVQ   mask+48(FP), R8
-	KMOVW  R8, K1
+// func kernel512x1x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x1x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  24(AX), BX
+
+panel:
 	VPXORD Z0, Z0, Z0
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), SI
+	MOVQ   32(AX), DI
+	MOVQ   40(AX), R8
+	ADDQ   104(AX), DI
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	MOVQ   (AX), R11
 
-four:
-	VMOVUPS.Z    (DX), K1, Z1
-	VBROADCASTSS (CX), Z2
-	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z1
-	VBROADCASTSS 4(CX), Z2
-	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z1
-	VBROADCASTSS 8(CX), Z2
-	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z1
-	VBROADCASTSS 12(CX), Z2
-	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         SI, DX
-	ADDQ         $0x00000010, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z1
-	VBROADCASTSS (CX), Z2
-	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         SI, DX
-	ADDQ         $0x00000004, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R9)
+	ADDQ             R10, R9
+	VMOVUPS          (DI), Z1
+	PREFETCHT0       (DI)(R8*8)
+	VFMADD231PS.BCST (SI), Z1, Z0
+	ADDQ             BX, SI
+	ADDQ             R8, DI
+	DECQ             R11
+	JNZ              whole
 
 store:
+	MOVQ      64(AX), SI
+	MOVQ      80(AX), DI
+	MOVQ      CX, SI
 	TESTQ     DI, DI
 	JE        set
-	VMOVUPS.Z (BX), K1, Z1
+	VMOVUPS.Z (SI), K1, Z1
 	VADDPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, SI
 
 set:
-	VMOVUPS Z0, K1, (BX)
+	VMOVUPS Z0, K1, (SI)
+	MOVQ    48(AX), SI
+	ADDQ    SI, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), SI
+	ADDQ    SI, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x1x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x1x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), DI
-	MOVQ   mask+48(FP), R8
-	KMOVW  R8, K1
-	SHRQ   $0x10, R8
-	KMOVW  R8, K2
+copying:
+	MOVQ (AX), R9
+
+copy:
+	VMOVUPS.Z        (DI), K1, Z1
+	PREFETCHT0       (DI)(R8*8)
+	VMOVUPS          Z1, (DX)
+	VFMADD231PS.BCST (SI), Z1, Z0
+	ADDQ             BX, SI
+	ADDQ             R8, DI
+	ADDQ             $0x00000040, DX
+	DECQ             R9
+	JNZ              copy
+	JMP              store
+
+// func kernel512x2x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x2x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  24(AX), SI
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), DI
+	MOVQ   32(AX), R8
+	MOVQ   40(AX), R9
+	ADDQ   104(AX), R8
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	MOVQ   (AX), R12
 
-four:
-	VMOVUPS.Z    (DX), K1, Z2
-	VMOVUPS.Z    64(DX), K2, Z3
-	VBROADCASTSS (CX), Z4
-	VFMADD231PS  Z4, Z2, Z0
-	VFMADD231PS  Z4, Z3, Z1
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z2
-	VMOVUPS.Z    64(DX), K2, Z3
-	VBROADCASTSS 4(CX), Z4
-	VFMADD231PS  Z4, Z2, Z0
-	VFMADD231PS  Z4, Z3, Z1
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z2
-	VMOVUPS.Z    64(DX), K2, Z3
-	VBROADCASTSS 8(CX), Z4
-	VFMADD231PS  Z4, Z2, Z0
-	VFMADD231PS  Z4, Z3, Z1
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z2
-	VMOVUPS.Z    64(DX), K2, Z3
-	VBROADCASTSS 12(CX), Z4
-	VFMADD231PS  Z4, Z2, Z0
-	VFMADD231PS  Z4, Z3, Z1
-	ADDQ         SI, DX
-	ADDQ         $0x00000010, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z2
-	VMOVUPS.Z    64(DX), K2, Z3
-	VBROADCASTSS (CX), Z4
-	VFMADD231PS  Z4, Z2, Z0
-	VFMADD231PS  Z4, Z3, Z1
-	ADDQ         SI, DX
-	ADDQ         $0x00000004, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R10)
+	ADDQ             R11, R10
+	VMOVUPS          (R8), Z2
+	PREFETCHT0       (R8)(R9*8)
+	VFMADD231PS.BCST (DI), Z2, Z0
+	VFMADD231PS.BCST (DI)(BX*1), Z2, Z1
+	ADDQ             SI, DI
+	ADDQ             R9, R8
+	DECQ             R12
+	JNZ              whole
 
 store:
-	TESTQ     DI, DI
+	MOVQ      64(AX), R8
+	MOVQ      80(AX), R9
+	MOVQ      CX, DI
+	TESTQ     R9, R9
 	JE        set
-	VMOVUPS.Z (BX), K1, Z2
+	VMOVUPS.Z (DI), K1, Z2
 	VADDPS    Z2, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z3
-	VADDPS    Z3, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	VZEROUPPER
-	RET
-
-set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	VZEROUPPER
-	RET
-
-// func kernel512x2x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x2x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	CMPQ   AX, $0x04
-	JLT    tail
-
-four:
-	VMOVUPS.Z    (DX), K1, Z2
-	VBROADCASTSS (CX), Z3
-	VFMADD231PS  Z3, Z2, Z0
-	VBROADCASTSS 4(CX), Z3
-	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z2
-	VBROADCASTSS 8(CX), Z3
-	VFMADD231PS  Z3, Z2, Z0
-	VBROADCASTSS 12(CX), Z3
-	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z2
-	VBROADCASTSS 16(CX), Z3
-	VFMADD231PS  Z3, Z2, Z0
-	VBROADCASTSS 20(CX), Z3
-	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z2
-	VBROADCASTSS 24(CX), Z3
-	VFMADD231PS  Z3, Z2, Z0
-	VBROADCASTSS 28(CX), Z3
-	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         SI, DX
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z2
-	VBROADCASTSS (CX), Z3
-	VFMADD231PS  Z3, Z2, Z0
-	VBROADCASTSS 4(CX), Z3
-	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         SI, DX
-	ADDQ         $0x00000008, CX
-	DECQ         AX
-	JNZ          one
-
-store:
-	TESTQ     R8, R8
-	JE        set
-	VMOVUPS.Z (BX), K1, Z2
-	VADDPS    Z2, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z2
+	ADDQ      R8, DI
+	VMOVUPS.Z (DI), K1, Z2
 	VADDPS    Z2, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, DI
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
+	VMOVUPS Z0, K1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, K1, (DI)
+	MOVQ    48(AX), DI
+	ADDQ    DI, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), DI
+	ADDQ    DI, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x2x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x2x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+copying:
+	MOVQ (AX), R10
+
+copy:
+	VMOVUPS.Z        (R8), K1, Z2
+	PREFETCHT0       (R8)(R9*8)
+	VMOVUPS          Z2, (DX)
+	VFMADD231PS.BCST (DI), Z2, Z0
+	VFMADD231PS.BCST (DI)(BX*1), Z2, Z1
+	ADDQ             SI, DI
+	ADDQ             R9, R8
+	ADDQ             $0x00000040, DX
+	DECQ             R10
+	JNZ              copy
+	JMP              store
+
+// func kernel512x3x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x3x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  24(AX), SI
+
+panel:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   8(AX), DI
+	MOVQ   32(AX), R8
+	MOVQ   40(AX), R9
+	ADDQ   104(AX), R8
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	MOVQ   (AX), R12
+
+whole:
+	PREFETCHT1       (R10)
+	ADDQ             R11, R10
+	VMOVUPS          (R8), Z3
+	PREFETCHT0       (R8)(R9*8)
+	VFMADD231PS.BCST (DI), Z3, Z0
+	VFMADD231PS.BCST (DI)(BX*1), Z3, Z1
+	VFMADD231PS.BCST (DI)(BX*2), Z3, Z2
+	ADDQ             SI, DI
+	ADDQ             R9, R8
+	DECQ             R12
+	JNZ              whole
+
+store:
+	MOVQ      64(AX), R8
+	MOVQ      80(AX), R9
+	MOVQ      CX, DI
+	TESTQ     R9, R9
+	JE        set
+	VMOVUPS.Z (DI), K1, Z3
+	VADDPS    Z3, Z0, Z0
+	ADDQ      R8, DI
+	VMOVUPS.Z (DI), K1, Z3
+	VADDPS    Z3, Z1, Z1
+	ADDQ      R8, DI
+	VMOVUPS.Z (DI), K1, Z3
+	VADDPS    Z3, Z2, Z2
+	MOVQ      CX, DI
+
+set:
+	VMOVUPS Z0, K1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, K1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, K1, (DI)
+	MOVQ    48(AX), DI
+	ADDQ    DI, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), DI
+	ADDQ    DI, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+copying:
+	MOVQ (AX), R10
+
+copy:
+	VMOVUPS.Z        (R8), K1, Z3
+	PREFETCHT0       (R8)(R9*8)
+	VMOVUPS          Z3, (DX)
+	VFMADD231PS.BCST (DI), Z3, Z0
+	VFMADD231PS.BCST (DI)(BX*1), Z3, Z1
+	VFMADD231PS.BCST (DI)(BX*2), Z3, Z2
+	ADDQ             SI, DI
+	ADDQ             R9, R8
+	ADDQ             $0x00000040, DX
+	DECQ             R10
+	JNZ              copy
+	JMP              store
+
+// func kernel512x4x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x4x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	MOVQ  24(AX), DI
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	MOVQ   40(AX), R10
+	ADDQ   104(AX), R9
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	MOVQ   (AX), R13
 
-four:
-	VMOVUPS.Z    (DX), K1, Z4
-	VMOVUPS.Z    64(DX), K2, Z5
-	VBROADCASTSS (CX), Z6
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 4(CX), Z6
-	VFMADD231PS  Z6, Z4, Z2
-	VFMADD231PS  Z6, Z5, Z3
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z4
-	VMOVUPS.Z    64(DX), K2, Z5
-	VBROADCASTSS 8(CX), Z6
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 12(CX), Z6
-	VFMADD231PS  Z6, Z4, Z2
-	VFMADD231PS  Z6, Z5, Z3
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z4
-	VMOVUPS.Z    64(DX), K2, Z5
-	VBROADCASTSS 16(CX), Z6
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 20(CX), Z6
-	VFMADD231PS  Z6, Z4, Z2
-	VFMADD231PS  Z6, Z5, Z3
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z4
-	VMOVUPS.Z    64(DX), K2, Z5
-	VBROADCASTSS 24(CX), Z6
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 28(CX), Z6
-	VFMADD231PS  Z6, Z4, Z2
-	VFMADD231PS  Z6, Z5, Z3
-	ADDQ         SI, DX
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z4
-	VMOVUPS.Z    64(DX), K2, Z5
-	VBROADCASTSS (CX), Z6
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 4(CX), Z6
-	VFMADD231PS  Z6, Z4, Z2
-	VFMADD231PS  Z6, Z5, Z3
-	ADDQ         SI, DX
-	ADDQ         $0x00000008, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R11)
+	ADDQ             R12, R11
+	VMOVUPS          (R9), Z4
+	PREFETCHT0       (R9)(R10*8)
+	VFMADD231PS.BCST (R8), Z4, Z0
+	VFMADD231PS.BCST (R8)(BX*1), Z4, Z1
+	VFMADD231PS.BCST (R8)(BX*2), Z4, Z2
+	VFMADD231PS.BCST (R8)(SI*1), Z4, Z3
+	ADDQ             DI, R8
+	ADDQ             R10, R9
+	DECQ             R13
+	JNZ              whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R9
+	MOVQ      80(AX), R10
+	MOVQ      CX, R8
+	TESTQ     R10, R10
 	JE        set
-	VMOVUPS.Z (BX), K1, Z4
+	VMOVUPS.Z (R8), K1, Z4
 	VADDPS    Z4, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z5
-	VADDPS    Z5, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z4
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z4
 	VADDPS    Z4, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z5
-	VADDPS    Z5, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	VZEROUPPER
-	RET
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	MOVQ      CX, R8
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
+	VMOVUPS Z0, K1, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z1, K1, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z2, K1, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z3, K1, (R8)
+	MOVQ    48(AX), R8
+	ADDQ    R8, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R8
+	ADDQ    R8, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x3x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x3x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
+copying:
+	MOVQ (AX), R11
+
+copy:
+	VMOVUPS.Z        (R9), K1, Z4
+	PREFETCHT0       (R9)(R10*8)
+	VMOVUPS          Z4, (DX)
+	VFMADD231PS.BCST (R8), Z4, Z0
+	VFMADD231PS.BCST (R8)(BX*1), Z4, Z1
+	VFMADD231PS.BCST (R8)(BX*2), Z4, Z2
+	VFMADD231PS.BCST (R8)(SI*1), Z4, Z3
+	ADDQ             DI, R8
+	ADDQ             R10, R9
+	ADDQ             $0x00000040, DX
+	DECQ             R11
+	JNZ              copy
+	JMP              store
+
+// func kernel512x5x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x5x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	MOVQ  24(AX), DI
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	CMPQ   AX, $0x04
-	JLT    tail
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	MOVQ   40(AX), R10
+	ADDQ   104(AX), R9
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	MOVQ   (AX), R13
 
-four:
-	VMOVUPS.Z    (DX), K1, Z3
-	VBROADCASTSS (CX), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VBROADCASTSS 4(CX), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VBROADCASTSS 8(CX), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z3
-	VBROADCASTSS 12(CX), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VBROADCASTSS 16(CX), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VBROADCASTSS 20(CX), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z3
-	VBROADCASTSS 24(CX), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VBROADCASTSS 28(CX), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VBROADCASTSS 32(CX), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z3
-	VBROADCASTSS 36(CX), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VBROADCASTSS 40(CX), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VBROADCASTSS 44(CX), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, DX
-	ADDQ         $0x00000030, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z3
-	VBROADCASTSS (CX), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VBROADCASTSS 4(CX), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VBROADCASTSS 8(CX), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, DX
-	ADDQ         $0x0000000c, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R11)
+	ADDQ             R12, R11
+	VMOVUPS          (R9), Z5
+	PREFETCHT0       (R9)(R10*8)
+	VFMADD231PS.BCST (R8), Z5, Z0
+	VFMADD231PS.BCST (R8)(BX*1), Z5, Z1
+	VFMADD231PS.BCST (R8)(BX*2), Z5, Z2
+	VFMADD231PS.BCST (R8)(SI*1), Z5, Z3
+	VFMADD231PS.BCST (R8)(BX*4), Z5, Z4
+	ADDQ             DI, R8
+	ADDQ             R10, R9
+	DECQ             R13
+	JNZ              whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R9
+	MOVQ      80(AX), R10
+	MOVQ      CX, R8
+	TESTQ     R10, R10
 	JE        set
-	VMOVUPS.Z (BX), K1, Z3
-	VADDPS    Z3, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z3
-	VADDPS    Z3, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z3
-	VADDPS    Z3, Z2, Z2
-	VMOVUPS   Z2, K1, (BX)
-	VZEROUPPER
-	RET
+	VMOVUPS.Z (R8), K1, Z5
+	VADDPS    Z5, Z0, Z0
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z5
+	VADDPS    Z5, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z5
+	VADDPS    Z5, Z2, Z2
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z5
+	VADDPS    Z5, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z5
+	VADDPS    Z5, Z4, Z4
+	MOVQ      CX, R8
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
+	VMOVUPS Z0, K1, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z1, K1, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z2, K1, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z3, K1, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z4, K1, (R8)
+	MOVQ    48(AX), R8
+	ADDQ    R8, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R8
+	ADDQ    R8, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x3x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x3x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+copying:
+	MOVQ (AX), R11
+
+copy:
+	VMOVUPS.Z        (R9), K1, Z5
+	PREFETCHT0       (R9)(R10*8)
+	VMOVUPS          Z5, (DX)
+	VFMADD231PS.BCST (R8), Z5, Z0
+	VFMADD231PS.BCST (R8)(BX*1), Z5, Z1
+	VFMADD231PS.BCST (R8)(BX*2), Z5, Z2
+	VFMADD231PS.BCST (R8)(SI*1), Z5, Z3
+	VFMADD231PS.BCST (R8)(BX*4), Z5, Z4
+	ADDQ             DI, R8
+	ADDQ             R10, R9
+	ADDQ             $0x00000040, DX
+	DECQ             R11
+	JNZ              copy
+	JMP              store
+
+// func kernel512x6x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x6x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	MOVQ   40(AX), R11
+	ADDQ   104(AX), R10
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R12
+	MOVQ   120(AX), R13
+	MOVQ   (AX), R14
 
-four:
-	VMOVUPS.Z    (DX), K1, Z6
-	VMOVUPS.Z    64(DX), K2, Z7
-	VBROADCASTSS (CX), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 4(CX), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 8(CX), Z8
-	VFMADD231PS  Z8, Z6, Z4
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z6
-	VMOVUPS.Z    64(DX), K2, Z7
-	VBROADCASTSS 12(CX), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 16(CX), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 20(CX), Z8
-	VFMADD231PS  Z8, Z6, Z4
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z6
-	VMOVUPS.Z    64(DX), K2, Z7
-	VBROADCASTSS 24(CX), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 28(CX), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 32(CX), Z8
-	VFMADD231PS  Z8, Z6, Z4
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z6
-	VMOVUPS.Z    64(DX), K2, Z7
-	VBROADCASTSS 36(CX), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 40(CX), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 44(CX), Z8
-	VFMADD231PS  Z8, Z6, Z4
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, DX
-	ADDQ         $0x00000030, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z6
-	VMOVUPS.Z    64(DX), K2, Z7
-	VBROADCASTSS (CX), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 4(CX), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 8(CX), Z8
-	VFMADD231PS  Z8, Z6, Z4
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, DX
-	ADDQ         $0x0000000c, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R12)
+	ADDQ             R13, R12
+	VMOVUPS          (R10), Z6
+	PREFETCHT0       (R10)(R11*8)
+	VFMADD231PS.BCST (R9), Z6, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z6, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z6, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z6, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z6, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z6, Z5
+	ADDQ             R8, R9
+	ADDQ             R11, R10
+	DECQ             R14
+	JNZ              whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z6
+	VMOVUPS.Z (R9), K1, Z6
 	VADDPS    Z6, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z7
-	VADDPS    Z7, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z6
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z6
+	VADDPS    Z6, Z1, Z1
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z6
 	VADDPS    Z6, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z7
-	VADDPS    Z7, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z6
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z6
+	VADDPS    Z6, Z3, Z3
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z6
 	VADDPS    Z6, Z4, Z4
-	VMOVUPS.Z 64(BX), K2, Z7
-	VADDPS    Z7, Z5, Z5
-	VMOVUPS   Z4, K1, (BX)
-	VMOVUPS   Z5, K2, 64(BX)
-	VZEROUPPER
-	RET
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z6
+	VADDPS    Z6, Z5, Z5
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	VMOVUPS Z5, K2, 64(BX)
+	VMOVUPS Z0, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, K1, (R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x4x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x4x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
+copying:
+	MOVQ (AX), R12
+
+copy:
+	VMOVUPS.Z        (R10), K1, Z6
+	PREFETCHT0       (R10)(R11*8)
+	VMOVUPS          Z6, (DX)
+	VFMADD231PS.BCST (R9), Z6, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z6, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z6, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z6, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z6, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z6, Z5
+	ADDQ             R8, R9
+	ADDQ             R11, R10
+	ADDQ             $0x00000040, DX
+	DECQ             R12
+	JNZ              copy
+	JMP              store
+
+// func kernel512x7x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x7x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	CMPQ   AX, $0x04
-	JLT    tail
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	MOVQ   40(AX), R11
+	ADDQ   104(AX), R10
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R12
+	MOVQ   120(AX), R13
+	MOVQ   (AX), R14
 
-four:
-	VMOVUPS.Z    (DX), K1, Z4
-	VBROADCASTSS (CX), Z5
-	VFMADD231PS  Z5, Z4, Z0
-	VBROADCASTSS 4(CX), Z5
-	VFMADD231PS  Z5, Z4, Z1
-	VBROADCASTSS 8(CX), Z5
-	VFMADD231PS  Z5, Z4, Z2
-	VBROADCASTSS 12(CX), Z5
-	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z4
-	VBROADCASTSS 16(CX), Z5
-	VFMADD231PS  Z5, Z4, Z0
-	VBROADCASTSS 20(CX), Z5
-	VFMADD231PS  Z5, Z4, Z1
-	VBROADCASTSS 24(CX), Z5
-	VFMADD231PS  Z5, Z4, Z2
-	VBROADCASTSS 28(CX), Z5
-	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z4
-	VBROADCASTSS 32(CX), Z5
-	VFMADD231PS  Z5, Z4, Z0
-	VBROADCASTSS 36(CX), Z5
-	VFMADD231PS  Z5, Z4, Z1
-	VBROADCASTSS 40(CX), Z5
-	VFMADD231PS  Z5, Z4, Z2
-	VBROADCASTSS 44(CX), Z5
-	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z4
-	VBROADCASTSS 48(CX), Z5
-	VFMADD231PS  Z5, Z4, Z0
-	VBROADCASTSS 52(CX), Z5
-	VFMADD231PS  Z5, Z4, Z1
-	VBROADCASTSS 56(CX), Z5
-	VFMADD231PS  Z5, Z4, Z2
-	VBROADCASTSS 60(CX), Z5
-	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         SI, DX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z4
-	VBROADCASTSS (CX), Z5
-	VFMADD231PS  Z5, Z4, Z0
-	VBROADCASTSS 4(CX), Z5
-	VFMADD231PS  Z5, Z4, Z1
-	VBROADCASTSS 8(CX), Z5
-	VFMADD231PS  Z5, Z4, Z2
-	VBROADCASTSS 12(CX), Z5
-	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         SI, DX
-	ADDQ         $0x00000010, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R12)
+	ADDQ             R13, R12
+	VMOVUPS          (R10), Z7
+	PREFETCHT0       (R10)(R11*8)
+	VFMADD231PS.BCST (R9), Z7, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z7, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z7, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z7, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z7, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z7, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z7, Z6
+	ADDQ             R8, R9
+	ADDQ             R11, R10
+	DECQ             R14
+	JNZ              whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z4
-	VADDPS    Z4, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z4
-	VADDPS    Z4, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z4
-	VADDPS    Z4, Z2, Z2
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z4
-	VADDPS    Z4, Z3, Z3
-	VMOVUPS   Z3, K1, (BX)
-	VZEROUPPER
-	RET
+	VMOVUPS.Z (R9), K1, Z7
+	VADDPS    Z7, Z0, Z0
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z7
+	VADDPS    Z7, Z1, Z1
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z7
+	VADDPS    Z7, Z2, Z2
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z7
+	VADDPS    Z7, Z3, Z3
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z7
+	VADDPS    Z7, Z4, Z4
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z7
+	VADDPS    Z7, Z5, Z5
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z7
+	VADDPS    Z7, Z6, Z6
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
+	VMOVUPS Z0, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x4x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x4x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+copying:
+	MOVQ (AX), R12
+
+copy:
+	VMOVUPS.Z        (R10), K1, Z7
+	PREFETCHT0       (R10)(R11*8)
+	VMOVUPS          Z7, (DX)
+	VFMADD231PS.BCST (R9), Z7, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z7, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z7, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z7, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z7, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z7, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z7, Z6
+	ADDQ             R8, R9
+	ADDQ             R11, R10
+	ADDQ             $0x00000040, DX
+	DECQ             R12
+	JNZ              copy
+	JMP              store
+
+// func kernel512x8x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x8x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -715,294 +697,270 @@ TEXT ·kernel512x4x32(SB), NOSPLIT, $0-64
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z8
-	VMOVUPS.Z    64(DX), K2, Z9
-	VBROADCASTSS (CX), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 4(CX), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 8(CX), Z10
-	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 12(CX), Z10
-	VFMADD231PS  Z10, Z8, Z6
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z8
-	VMOVUPS.Z    64(DX), K2, Z9
-	VBROADCASTSS 16(CX), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 20(CX), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 24(CX), Z10
-	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 28(CX), Z10
-	VFMADD231PS  Z10, Z8, Z6
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z8
-	VMOVUPS.Z    64(DX), K2, Z9
-	VBROADCASTSS 32(CX), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 36(CX), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 40(CX), Z10
-	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 44(CX), Z10
-	VFMADD231PS  Z10, Z8, Z6
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z8
-	VMOVUPS.Z    64(DX), K2, Z9
-	VBROADCASTSS 48(CX), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 52(CX), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 56(CX), Z10
-	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 60(CX), Z10
-	VFMADD231PS  Z10, Z8, Z6
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, DX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z8
-	VMOVUPS.Z    64(DX), K2, Z9
-	VBROADCASTSS (CX), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 4(CX), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 8(CX), Z10
-	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 12(CX), Z10
-	VFMADD231PS  Z10, Z8, Z6
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, DX
-	ADDQ         $0x00000010, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R13)
+	ADDQ             R14, R13
+	VMOVUPS          (R11), Z8
+	PREFETCHT0       (R11)(R12*8)
+	VFMADD231PS.BCST (R9), Z8, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z8, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z8, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z8, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z8, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z8, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z8, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z8, Z7
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	DECQ             R15
+	JNZ              whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z8
+	VMOVUPS.Z (R9), K1, Z8
 	VADDPS    Z8, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z9
-	VADDPS    Z9, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z8
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z8
+	VADDPS    Z8, Z1, Z1
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z8
 	VADDPS    Z8, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z9
-	VADDPS    Z9, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z8
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z8
+	VADDPS    Z8, Z3, Z3
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z8
 	VADDPS    Z8, Z4, Z4
-	VMOVUPS.Z 64(BX), K2, Z9
-	VADDPS    Z9, Z5, Z5
-	VMOVUPS   Z4, K1, (BX)
-	VMOVUPS   Z5, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z8
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z8
+	VADDPS    Z8, Z5, Z5
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z8
 	VADDPS    Z8, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z9
-	VADDPS    Z9, Z7, Z7
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	VZEROUPPER
-	RET
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z8
+	VADDPS    Z8, Z7, Z7
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	VMOVUPS Z5, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
+	VMOVUPS Z0, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, K1, (R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x5x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x5x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
+copying:
+	MOVQ (AX), R13
+
+copy:
+	VMOVUPS.Z        (R11), K1, Z8
+	PREFETCHT0       (R11)(R12*8)
+	VMOVUPS          Z8, (DX)
+	VFMADD231PS.BCST (R9), Z8, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z8, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z8, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z8, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z8, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z8, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z8, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z8, Z7
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	ADDQ             $0x00000040, DX
+	DECQ             R13
+	JNZ              copy
+	JMP              store
+
+// func kernel512x9x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x9x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
-	CMPQ   AX, $0x04
-	JLT    tail
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z5
-	VBROADCASTSS (CX), Z6
-	VFMADD231PS  Z6, Z5, Z0
-	VBROADCASTSS 4(CX), Z6
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 8(CX), Z6
-	VFMADD231PS  Z6, Z5, Z2
-	VBROADCASTSS 12(CX), Z6
-	VFMADD231PS  Z6, Z5, Z3
-	VBROADCASTSS 16(CX), Z6
-	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z5
-	VBROADCASTSS 20(CX), Z6
-	VFMADD231PS  Z6, Z5, Z0
-	VBROADCASTSS 24(CX), Z6
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 28(CX), Z6
-	VFMADD231PS  Z6, Z5, Z2
-	VBROADCASTSS 32(CX), Z6
-	VFMADD231PS  Z6, Z5, Z3
-	VBROADCASTSS 36(CX), Z6
-	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z5
-	VBROADCASTSS 40(CX), Z6
-	VFMADD231PS  Z6, Z5, Z0
-	VBROADCASTSS 44(CX), Z6
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 48(CX), Z6
-	VFMADD231PS  Z6, Z5, Z2
-	VBROADCASTSS 52(CX), Z6
-	VFMADD231PS  Z6, Z5, Z3
-	VBROADCASTSS 56(CX), Z6
-	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z5
-	VBROADCASTSS 60(CX), Z6
-	VFMADD231PS  Z6, Z5, Z0
-	VBROADCASTSS 64(CX), Z6
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 68(CX), Z6
-	VFMADD231PS  Z6, Z5, Z2
-	VBROADCASTSS 72(CX), Z6
-	VFMADD231PS  Z6, Z5, Z3
-	VBROADCASTSS 76(CX), Z6
-	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         SI, DX
-	ADDQ         $0x00000050, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z5
-	VBROADCASTSS (CX), Z6
-	VFMADD231PS  Z6, Z5, Z0
-	VBROADCASTSS 4(CX), Z6
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 8(CX), Z6
-	VFMADD231PS  Z6, Z5, Z2
-	VBROADCASTSS 12(CX), Z6
-	VFMADD231PS  Z6, Z5, Z3
-	VBROADCASTSS 16(CX), Z6
-	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         SI, DX
-	ADDQ         $0x00000014, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R13)
+	ADDQ             R14, R13
+	VMOVUPS          (R11), Z9
+	PREFETCHT0       (R11)(R12*8)
+	VFMADD231PS.BCST (R9), Z9, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z9, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z9, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z9, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z9, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z9, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z9, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z9, Z7
+	VFMADD231PS.BCST (R9)(BX*8), Z9, Z8
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	DECQ             R15
+	JNZ              whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z5
-	VADDPS    Z5, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z5
-	VADDPS    Z5, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z5
-	VADDPS    Z5, Z2, Z2
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z5
-	VADDPS    Z5, Z3, Z3
-	VMOVUPS   Z3, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z5
-	VADDPS    Z5, Z4, Z4
-	VMOVUPS   Z4, K1, (BX)
-	VZEROUPPER
-	RET
+	VMOVUPS.Z (R9), K1, Z9
+	VADDPS    Z9, Z0, Z0
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z9
+	VADDPS    Z9, Z1, Z1
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z9
+	VADDPS    Z9, Z2, Z2
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z9
+	VADDPS    Z9, Z3, Z3
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z9
+	VADDPS    Z9, Z4, Z4
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z9
+	VADDPS    Z9, Z5, Z5
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z9
+	VADDPS    Z9, Z6, Z6
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z9
+	VADDPS    Z9, Z7, Z7
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z9
+	VADDPS    Z9, Z8, Z8
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
+	VMOVUPS Z0, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x5x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x5x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+copying:
+	MOVQ (AX), R13
+
+copy:
+	VMOVUPS.Z        (R11), K1, Z9
+	PREFETCHT0       (R11)(R12*8)
+	VMOVUPS          Z9, (DX)
+	VFMADD231PS.BCST (R9), Z9, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z9, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z9, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z9, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z9, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z9, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z9, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z9, Z7
+	VFMADD231PS.BCST (R9)(BX*8), Z9, Z8
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	ADDQ             $0x00000040, DX
+	DECQ             R13
+	JNZ              copy
+	JMP              store
+
+// func kernel512x10x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x10x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1013,336 +971,300 @@ TEXT ·kernel512x5x32(SB), NOSPLIT, $0-64
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z10
-	VMOVUPS.Z    64(DX), K2, Z11
-	VBROADCASTSS (CX), Z12
-	VFMADD231PS  Z12, Z10, Z0
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 4(CX), Z12
-	VFMADD231PS  Z12, Z10, Z2
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 8(CX), Z12
-	VFMADD231PS  Z12, Z10, Z4
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 12(CX), Z12
-	VFMADD231PS  Z12, Z10, Z6
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 16(CX), Z12
-	VFMADD231PS  Z12, Z10, Z8
-	VFMADD231PS  Z12, Z11, Z9
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z10
-	VMOVUPS.Z    64(DX), K2, Z11
-	VBROADCASTSS 20(CX), Z12
-	VFMADD231PS  Z12, Z10, Z0
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 24(CX), Z12
-	VFMADD231PS  Z12, Z10, Z2
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 28(CX), Z12
-	VFMADD231PS  Z12, Z10, Z4
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 32(CX), Z12
-	VFMADD231PS  Z12, Z10, Z6
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 36(CX), Z12
-	VFMADD231PS  Z12, Z10, Z8
-	VFMADD231PS  Z12, Z11, Z9
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z10
-	VMOVUPS.Z    64(DX), K2, Z11
-	VBROADCASTSS 40(CX), Z12
-	VFMADD231PS  Z12, Z10, Z0
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 44(CX), Z12
-	VFMADD231PS  Z12, Z10, Z2
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 48(CX), Z12
-	VFMADD231PS  Z12, Z10, Z4
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 52(CX), Z12
-	VFMADD231PS  Z12, Z10, Z6
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 56(CX), Z12
-	VFMADD231PS  Z12, Z10, Z8
-	VFMADD231PS  Z12, Z11, Z9
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z10
-	VMOVUPS.Z    64(DX), K2, Z11
-	VBROADCASTSS 60(CX), Z12
-	VFMADD231PS  Z12, Z10, Z0
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 64(CX), Z12
-	VFMADD231PS  Z12, Z10, Z2
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 68(CX), Z12
-	VFMADD231PS  Z12, Z10, Z4
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 72(CX), Z12
-	VFMADD231PS  Z12, Z10, Z6
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 76(CX), Z12
-	VFMADD231PS  Z12, Z10, Z8
-	VFMADD231PS  Z12, Z11, Z9
-	ADDQ         SI, DX
-	ADDQ         $0x00000050, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z10
-	VMOVUPS.Z    64(DX), K2, Z11
-	VBROADCASTSS (CX), Z12
-	VFMADD231PS  Z12, Z10, Z0
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 4(CX), Z12
-	VFMADD231PS  Z12, Z10, Z2
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 8(CX), Z12
-	VFMADD231PS  Z12, Z10, Z4
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 12(CX), Z12
-	VFMADD231PS  Z12, Z10, Z6
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 16(CX), Z12
-	VFMADD231PS  Z12, Z10, Z8
-	VFMADD231PS  Z12, Z11, Z9
-	ADDQ         SI, DX
-	ADDQ         $0x00000014, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R13)
+	ADDQ             R14, R13
+	VMOVUPS          (R11), Z10
+	PREFETCHT0       (R11)(R12*8)
+	VFMADD231PS.BCST (R9), Z10, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z10, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z10, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z10, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z10, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z10, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z10, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z10, Z7
+	VFMADD231PS.BCST (R9)(BX*8), Z10, Z8
+	VFMADD231PS.BCST (R10)(BX*8), Z10, Z9
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	DECQ             R15
+	JNZ              whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z10
+	VMOVUPS.Z (R9), K1, Z10
 	VADDPS    Z10, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z11
-	VADDPS    Z11, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z10
+	VADDPS    Z10, Z1, Z1
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z10
 	VADDPS    Z10, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z11
-	VADDPS    Z11, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z10
+	VADDPS    Z10, Z3, Z3
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z10
 	VADDPS    Z10, Z4, Z4
-	VMOVUPS.Z 64(BX), K2, Z11
-	VADDPS    Z11, Z5, Z5
-	VMOVUPS   Z4, K1, (BX)
-	VMOVUPS   Z5, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z10
+	VADDPS    Z10, Z5, Z5
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z10
 	VADDPS    Z10, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z11
-	VADDPS    Z11, Z7, Z7
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z10
+	VADDPS    Z10, Z7, Z7
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z10
 	VADDPS    Z10, Z8, Z8
-	VMOVUPS.Z 64(BX), K2, Z11
-	VADDPS    Z11, Z9, Z9
-	VMOVUPS   Z8, K1, (BX)
-	VMOVUPS   Z9, K2, 64(BX)
-	VZEROUPPER
-	RET
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z10
+	VADDPS    Z10, Z9, Z9
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	VMOVUPS Z5, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	VMOVUPS Z9, K2, 64(BX)
+	VMOVUPS Z0, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z9, K1, (R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x6x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x6x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
+copying:
+	MOVQ (AX), R13
+
+copy:
+	VMOVUPS.Z        (R11), K1, Z10
+	PREFETCHT0       (R11)(R12*8)
+	VMOVUPS          Z10, (DX)
+	VFMADD231PS.BCST (R9), Z10, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z10, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z10, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z10, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z10, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z10, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z10, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z10, Z7
+	VFMADD231PS.BCST (R9)(BX*8), Z10, Z8
+	VFMADD231PS.BCST (R10)(BX*8), Z10, Z9
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	ADDQ             $0x00000040, DX
+	DECQ             R13
+	JNZ              copy
+	JMP              store
+
+// func kernel512x11x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x11x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	CMPQ   AX, $0x04
-	JLT    tail
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z6
-	VBROADCASTSS (CX), Z7
-	VFMADD231PS  Z7, Z6, Z0
-	VBROADCASTSS 4(CX), Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VBROADCASTSS 8(CX), Z7
-	VFMADD231PS  Z7, Z6, Z2
-	VBROADCASTSS 12(CX), Z7
-	VFMADD231PS  Z7, Z6, Z3
-	VBROADCASTSS 16(CX), Z7
-	VFMADD231PS  Z7, Z6, Z4
-	VBROADCASTSS 20(CX), Z7
-	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z6
-	VBROADCASTSS 24(CX), Z7
-	VFMADD231PS  Z7, Z6, Z0
-	VBROADCASTSS 28(CX), Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VBROADCASTSS 32(CX), Z7
-	VFMADD231PS  Z7, Z6, Z2
-	VBROADCASTSS 36(CX), Z7
-	VFMADD231PS  Z7, Z6, Z3
-	VBROADCASTSS 40(CX), Z7
-	VFMADD231PS  Z7, Z6, Z4
-	VBROADCASTSS 44(CX), Z7
-	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z6
-	VBROADCASTSS 48(CX), Z7
-	VFMADD231PS  Z7, Z6, Z0
-	VBROADCASTSS 52(CX), Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VBROADCASTSS 56(CX), Z7
-	VFMADD231PS  Z7, Z6, Z2
-	VBROADCASTSS 60(CX), Z7
-	VFMADD231PS  Z7, Z6, Z3
-	VBROADCASTSS 64(CX), Z7
-	VFMADD231PS  Z7, Z6, Z4
-	VBROADCASTSS 68(CX), Z7
-	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z6
-	VBROADCASTSS 72(CX), Z7
-	VFMADD231PS  Z7, Z6, Z0
-	VBROADCASTSS 76(CX), Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VBROADCASTSS 80(CX), Z7
-	VFMADD231PS  Z7, Z6, Z2
-	VBROADCASTSS 84(CX), Z7
-	VFMADD231PS  Z7, Z6, Z3
-	VBROADCASTSS 88(CX), Z7
-	VFMADD231PS  Z7, Z6, Z4
-	VBROADCASTSS 92(CX), Z7
-	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         SI, DX
-	ADDQ         $0x00000060, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z6
-	VBROADCASTSS (CX), Z7
-	VFMADD231PS  Z7, Z6, Z0
-	VBROADCASTSS 4(CX), Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VBROADCASTSS 8(CX), Z7
-	VFMADD231PS  Z7, Z6, Z2
-	VBROADCASTSS 12(CX), Z7
-	VFMADD231PS  Z7, Z6, Z3
-	VBROADCASTSS 16(CX), Z7
-	VFMADD231PS  Z7, Z6, Z4
-	VBROADCASTSS 20(CX), Z7
-	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         SI, DX
-	ADDQ         $0x00000018, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R13)
+	ADDQ             R14, R13
+	VMOVUPS          (R11), Z11
+	PREFETCHT0       (R11)(R12*8)
+	VFMADD231PS.BCST (R9), Z11, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z11, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z11, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z11, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z11, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z11, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z11, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z11, Z7
+	VFMADD231PS.BCST (R9)(BX*8), Z11, Z8
+	VFMADD231PS.BCST (R10)(BX*8), Z11, Z9
+	VFMADD231PS.BCST (R9)(DI*2), Z11, Z10
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	DECQ             R15
+	JNZ              whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z6
-	VADDPS    Z6, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z6
-	VADDPS    Z6, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z6
-	VADDPS    Z6, Z2, Z2
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z6
-	VADDPS    Z6, Z3, Z3
-	VMOVUPS   Z3, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z6
-	VADDPS    Z6, Z4, Z4
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z6
-	VADDPS    Z6, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)
-	VZEROUPPER
-	RET
+	VMOVUPS.Z (R9), K1, Z11
+	VADDPS    Z11, Z0, Z0
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z11
+	VADDPS    Z11, Z1, Z1
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z11
+	VADDPS    Z11, Z2, Z2
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z11
+	VADDPS    Z11, Z3, Z3
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z11
+	VADDPS    Z11, Z4, Z4
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z11
+	VADDPS    Z11, Z5, Z5
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z11
+	VADDPS    Z11, Z6, Z6
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z11
+	VADDPS    Z11, Z7, Z7
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z11
+	VADDPS    Z11, Z8, Z8
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z11
+	VADDPS    Z11, Z9, Z9
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z11
+	VADDPS    Z11, Z10, Z10
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z5, K1, (BX)
+	VMOVUPS Z0, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z9, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x6x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x6x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+copying:
+	MOVQ (AX), R13
+
+copy:
+	VMOVUPS.Z        (R11), K1, Z11
+	PREFETCHT0       (R11)(R12*8)
+	VMOVUPS          Z11, (DX)
+	VFMADD231PS.BCST (R9), Z11, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z11, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z11, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z11, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z11, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z11, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z11, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z11, Z7
+	VFMADD231PS.BCST (R9)(BX*8), Z11, Z8
+	VFMADD231PS.BCST (R10)(BX*8), Z11, Z9
+	VFMADD231PS.BCST (R9)(DI*2), Z11, Z10
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	ADDQ             $0x00000040, DX
+	DECQ             R13
+	JNZ              copy
+	JMP              store
+
+// func kernel512x12x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x12x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1355,209 +1277,158 @@ TEXT ·kernel512x6x32(SB), NOSPLIT, $0-64
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z12
-	VMOVUPS.Z    64(DX), K2, Z13
-	VBROADCASTSS (CX), Z14
-	VFMADD231PS  Z14, Z12, Z0
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 4(CX), Z14
-	VFMADD231PS  Z14, Z12, Z2
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 8(CX), Z14
-	VFMADD231PS  Z14, Z12, Z4
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 12(CX), Z14
-	VFMADD231PS  Z14, Z12, Z6
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 16(CX), Z14
-	VFMADD231PS  Z14, Z12, Z8
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 20(CX), Z14
-	VFMADD231PS  Z14, Z12, Z10
-	VFMADD231PS  Z14, Z13, Z11
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z12
-	VMOVUPS.Z    64(DX), K2, Z13
-	VBROADCASTSS 24(CX), Z14
-	VFMADD231PS  Z14, Z12, Z0
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 28(CX), Z14
-	VFMADD231PS  Z14, Z12, Z2
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 32(CX), Z14
-	VFMADD231PS  Z14, Z12, Z4
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 36(CX), Z14
-	VFMADD231PS  Z14, Z12, Z6
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 40(CX), Z14
-	VFMADD231PS  Z14, Z12, Z8
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 44(CX), Z14
-	VFMADD231PS  Z14, Z12, Z10
-	VFMADD231PS  Z14, Z13, Z11
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z12
-	VMOVUPS.Z    64(DX), K2, Z13
-	VBROADCASTSS 48(CX), Z14
-	VFMADD231PS  Z14, Z12, Z0
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 52(CX), Z14
-	VFMADD231PS  Z14, Z12, Z2
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 56(CX), Z14
-	VFMADD231PS  Z14, Z12, Z4
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 60(CX), Z14
-	VFMADD231PS  Z14, Z12, Z6
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 64(CX), Z14
-	VFMADD231PS  Z14, Z12, Z8
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 68(CX), Z14
-	VFMADD231PS  Z14, Z12, Z10
-	VFMADD231PS  Z14, Z13, Z11
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z12
-	VMOVUPS.Z    64(DX), K2, Z13
-	VBROADCASTSS 72(CX), Z14
-	VFMADD231PS  Z14, Z12, Z0
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 76(CX), Z14
-	VFMADD231PS  Z14, Z12, Z2
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 80(CX), Z14
-	VFMADD231PS  Z14, Z12, Z4
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 84(CX), Z14
-	VFMADD231PS  Z14, Z12, Z6
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 88(CX), Z14
-	VFMADD231PS  Z14, Z12, Z8
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 92(CX), Z14
-	VFMADD231PS  Z14, Z12, Z10
-	VFMADD231PS  Z14, Z13, Z11
-	ADDQ         SI, DX
-	ADDQ         $0x00000060, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z12
-	VMOVUPS.Z    64(DX), K2, Z13
-	VBROADCASTSS (CX), Z14
-	VFMADD231PS  Z14, Z12, Z0
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 4(CX), Z14
-	VFMADD231PS  Z14, Z12, Z2
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 8(CX), Z14
-	VFMADD231PS  Z14, Z12, Z4
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 12(CX), Z14
-	VFMADD231PS  Z14, Z12, Z6
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 16(CX), Z14
-	VFMADD231PS  Z14, Z12, Z8
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 20(CX), Z14
-	VFMADD231PS  Z14, Z12, Z10
-	VFMADD231PS  Z14, Z13, Z11
-	ADDQ         SI, DX
-	ADDQ         $0x00000018, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R13)
+	ADDQ             R14, R13
+	VMOVUPS          (R11), Z12
+	PREFETCHT0       (R11)(R12*8)
+	VFMADD231PS.BCST (R9), Z12, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z12, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z12, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z12, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z12, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z12, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z12, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z12, Z7
+	VFMADD231PS.BCST (R9)(BX*8), Z12, Z8
+	VFMADD231PS.BCST (R10)(BX*8), Z12, Z9
+	VFMADD231PS.BCST (R9)(DI*2), Z12, Z10
+	VFMADD231PS.BCST (R10)(DI*2), Z12, Z11
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	DECQ             R15
+	JNZ              whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z12
+	VMOVUPS.Z (R9), K1, Z12
 	VADDPS    Z12, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z13
-	VADDPS    Z13, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
+	VADDPS    Z12, Z1, Z1
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
 	VADDPS    Z12, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z13
-	VADDPS    Z13, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
+	VADDPS    Z12, Z3, Z3
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
 	VADDPS    Z12, Z4, Z4
-	VMOVUPS.Z 64(BX), K2, Z13
-	VADDPS    Z13, Z5, Z5
-	VMOVUPS   Z4, K1, (BX)
-	VMOVUPS   Z5, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
+	VADDPS    Z12, Z5, Z5
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
 	VADDPS    Z12, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z13
-	VADDPS    Z13, Z7, Z7
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
+	VADDPS    Z12, Z7, Z7
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
 	VADDPS    Z12, Z8, Z8
-	VMOVUPS.Z 64(BX), K2, Z13
-	VADDPS    Z13, Z9, Z9
-	VMOVUPS   Z8, K1, (BX)
-	VMOVUPS   Z9, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
+	VADDPS    Z12, Z9, Z9
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
 	VADDPS    Z12, Z10, Z10
-	VMOVUPS.Z 64(BX), K2, Z13
-	VADDPS    Z13, Z11, Z11
-	VMOVUPS   Z10, K1, (BX)
-	VMOVUPS   Z11, K2, 64(BX)
-	VZEROUPPER
-	RET
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
+	VADDPS    Z12, Z11, Z11
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	VMOVUPS Z5, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	VMOVUPS Z9, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	VMOVUPS Z11, K2, 64(BX)
+	VMOVUPS Z0, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z9, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z11, K1, (R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x7x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x7x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
+copying:
+	MOVQ (AX), R13
+
+copy:
+	VMOVUPS.Z        (R11), K1, Z12
+	PREFETCHT0       (R11)(R12*8)
+	VMOVUPS          Z12, (DX)
+	VFMADD231PS.BCST (R9), Z12, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z12, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z12, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z12, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z12, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z12, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z12, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z12, Z7
+	VFMADD231PS.BCST (R9)(BX*8), Z12, Z8
+	VFMADD231PS.BCST (R10)(BX*8), Z12, Z9
+	VFMADD231PS.BCST (R9)(DI*2), Z12, Z10
+	VFMADD231PS.BCST (R10)(DI*2), Z12, Z11
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	ADDQ             $0x00000040, DX
+	DECQ             R13
+	JNZ              copy
+	JMP              store
+
+// func kernel512x13x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x13x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1565,168 +1436,171 @@ TEXT ·kernel512x7x16(SB), NOSPLIT, $0-64
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
-	CMPQ   AX, $0x04
-	JLT    tail
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z7
-	VBROADCASTSS (CX), Z8
-	VFMADD231PS  Z8, Z7, Z0
-	VBROADCASTSS 4(CX), Z8
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 8(CX), Z8
-	VFMADD231PS  Z8, Z7, Z2
-	VBROADCASTSS 12(CX), Z8
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 16(CX), Z8
-	VFMADD231PS  Z8, Z7, Z4
-	VBROADCASTSS 20(CX), Z8
-	VFMADD231PS  Z8, Z7, Z5
-	VBROADCASTSS 24(CX), Z8
-	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z7
-	VBROADCASTSS 28(CX), Z8
-	VFMADD231PS  Z8, Z7, Z0
-	VBROADCASTSS 32(CX), Z8
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 36(CX), Z8
-	VFMADD231PS  Z8, Z7, Z2
-	VBROADCASTSS 40(CX), Z8
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 44(CX), Z8
-	VFMADD231PS  Z8, Z7, Z4
-	VBROADCASTSS 48(CX), Z8
-	VFMADD231PS  Z8, Z7, Z5
-	VBROADCASTSS 52(CX), Z8
-	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z7
-	VBROADCASTSS 56(CX), Z8
-	VFMADD231PS  Z8, Z7, Z0
-	VBROADCASTSS 60(CX), Z8
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 64(CX), Z8
-	VFMADD231PS  Z8, Z7, Z2
-	VBROADCASTSS 68(CX), Z8
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 72(CX), Z8
-	VFMADD231PS  Z8, Z7, Z4
-	VBROADCASTSS 76(CX), Z8
-	VFMADD231PS  Z8, Z7, Z5
-	VBROADCASTSS 80(CX), Z8
-	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z7
-	VBROADCASTSS 84(CX), Z8
-	VFMADD231PS  Z8, Z7, Z0
-	VBROADCASTSS 88(CX), Z8
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 92(CX), Z8
-	VFMADD231PS  Z8, Z7, Z2
-	VBROADCASTSS 96(CX), Z8
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 100(CX), Z8
-	VFMADD231PS  Z8, Z7, Z4
-	VBROADCASTSS 104(CX), Z8
-	VFMADD231PS  Z8, Z7, Z5
-	VBROADCASTSS 108(CX), Z8
-	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         SI, DX
-	ADDQ         $0x00000070, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z7
-	VBROADCASTSS (CX), Z8
-	VFMADD231PS  Z8, Z7, Z0
-	VBROADCASTSS 4(CX), Z8
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 8(CX), Z8
-	VFMADD231PS  Z8, Z7, Z2
-	VBROADCASTSS 12(CX), Z8
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 16(CX), Z8
-	VFMADD231PS  Z8, Z7, Z4
-	VBROADCASTSS 20(CX), Z8
-	VFMADD231PS  Z8, Z7, Z5
-	VBROADCASTSS 24(CX), Z8
-	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         SI, DX
-	ADDQ         $0x0000001c, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R13)
+	ADDQ             R14, R13
+	VMOVUPS          (R11), Z13
+	PREFETCHT0       (R11)(R12*8)
+	VFMADD231PS.BCST (R9), Z13, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z13, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z13, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z13, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z13, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z13, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z13, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z13, Z7
+	VFMADD231PS.BCST (R9)(BX*8), Z13, Z8
+	VFMADD231PS.BCST (R10)(BX*8), Z13, Z9
+	VFMADD231PS.BCST (R9)(DI*2), Z13, Z10
+	VFMADD231PS.BCST (R10)(DI*2), Z13, Z11
+	VFMADD231PS.BCST (R9)(SI*4), Z13, Z12
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	DECQ             R15
+	JNZ              whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z7
-	VADDPS    Z7, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z7
-	VADDPS    Z7, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z7
-	VADDPS    Z7, Z2, Z2
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z7
-	VADDPS    Z7, Z3, Z3
-	VMOVUPS   Z3, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z7
-	VADDPS    Z7, Z4, Z4
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z7
-	VADDPS    Z7, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z7
-	VADDPS    Z7, Z6, Z6
-	VMOVUPS   Z6, K1, (BX)
-	VZEROUPPER
-	RET
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z0, Z0
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z1, Z1
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z2, Z2
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z3, Z3
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z4, Z4
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z5, Z5
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z6, Z6
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z7, Z7
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z8, Z8
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z9, Z9
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z10, Z10
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z11, Z11
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z13
+	VADDPS    Z13, Z12, Z12
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z5, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
+	VMOVUPS Z0, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z9, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z11, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x7x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x7x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+copying:
+	MOVQ (AX), R13
+
+copy:
+	VMOVUPS.Z        (R11), K1, Z13
+	PREFETCHT0       (R11)(R12*8)
+	VMOVUPS          Z13, (DX)
+	VFMADD231PS.BCST (R9), Z13, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z13, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z13, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z13, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z13, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z13, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z13, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z13, Z7
+	VFMADD231PS.BCST (R9)(BX*8), Z13, Z8
+	VFMADD231PS.BCST (R10)(BX*8), Z13, Z9
+	VFMADD231PS.BCST (R9)(DI*2), Z13, Z10
+	VFMADD231PS.BCST (R10)(DI*2), Z13, Z11
+	VFMADD231PS.BCST (R9)(SI*4), Z13, Z12
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	ADDQ             $0x00000040, DX
+	DECQ             R13
+	JNZ              copy
+	JMP              store
+
+// func kernel512x14x16(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x14x16(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1741,234 +1615,479 @@ TEXT ·kernel512x7x32(SB), NOSPLIT, $0-64
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z14
-	VMOVUPS.Z    64(DX), K2, Z15
-	VBROADCASTSS (CX), Z16
-	VFMADD231PS  Z16, Z14, Z0
-	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS 4(CX), Z16
-	VFMADD231PS  Z16, Z14, Z2
-	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS 8(CX), Z16
-	VFMADD231PS  Z16, Z14, Z4
-	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS 12(CX), Z16
-	VFMADD231PS  Z16, Z14, Z6
-	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS 16(CX), Z16
-	VFMADD231PS  Z16, Z14, Z8
-	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS 20(CX), Z16
-	VFMADD231PS  Z16, Z14, Z10
-	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS 24(CX), Z16
-	VFMADD231PS  Z16, Z14, Z12
-	VFMADD231PS  Z16, Z15, Z13
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z14
-	VMOVUPS.Z    64(DX), K2, Z15
-	VBROADCASTSS 28(CX), Z16
-	VFMADD231PS  Z16, Z14, Z0
-	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS 32(CX), Z16
-	VFMADD231PS  Z16, Z14, Z2
-	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS 36(CX), Z16
-	VFMADD231PS  Z16, Z14, Z4
-	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS 40(CX), Z16
-	VFMADD231PS  Z16, Z14, Z6
-	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS 44(CX), Z16
-	VFMADD231PS  Z16, Z14, Z8
-	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS 48(CX), Z16
-	VFMADD231PS  Z16, Z14, Z10
-	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS 52(CX), Z16
-	VFMADD231PS  Z16, Z14, Z12
-	VFMADD231PS  Z16, Z15, Z13
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z14
-	VMOVUPS.Z    64(DX), K2, Z15
-	VBROADCASTSS 56(CX), Z16
-	VFMADD231PS  Z16, Z14, Z0
-	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS 60(CX), Z16
-	VFMADD231PS  Z16, Z14, Z2
-	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS 64(CX), Z16
-	VFMADD231PS  Z16, Z14, Z4
-	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS 68(CX), Z16
-	VFMADD231PS  Z16, Z14, Z6
-	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS 72(CX), Z16
-	VFMADD231PS  Z16, Z14, Z8
-	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS 76(CX), Z16
-	VFMADD231PS  Z16, Z14, Z10
-	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS 80(CX), Z16
-	VFMADD231PS  Z16, Z14, Z12
-	VFMADD231PS  Z16, Z15, Z13
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z14
-	VMOVUPS.Z    64(DX), K2, Z15
-	VBROADCASTSS 84(CX), Z16
-	VFMADD231PS  Z16, Z14, Z0
-	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS 88(CX), Z16
-	VFMADD231PS  Z16, Z14, Z2
-	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS 92(CX), Z16
-	VFMADD231PS  Z16, Z14, Z4
-	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS 96(CX), Z16
-	VFMADD231PS  Z16, Z14, Z6
-	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS 100(CX), Z16
-	VFMADD231PS  Z16, Z14, Z8
-	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS 104(CX), Z16
-	VFMADD231PS  Z16, Z14, Z10
-	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS 108(CX), Z16
-	VFMADD231PS  Z16, Z14, Z12
-	VFMADD231PS  Z16, Z15, Z13
-	ADDQ         SI, DX
-	ADDQ         $0x00000070, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z14
-	VMOVUPS.Z    64(DX), K2, Z15
-	VBROADCASTSS (CX), Z16
-	VFMADD231PS  Z16, Z14, Z0
-	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS 4(CX), Z16
-	VFMADD231PS  Z16, Z14, Z2
-	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS 8(CX), Z16
-	VFMADD231PS  Z16, Z14, Z4
-	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS 12(CX), Z16
-	VFMADD231PS  Z16, Z14, Z6
-	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS 16(CX), Z16
-	VFMADD231PS  Z16, Z14, Z8
-	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS 20(CX), Z16
-	VFMADD231PS  Z16, Z14, Z10
-	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS 24(CX), Z16
-	VFMADD231PS  Z16, Z14, Z12
-	VFMADD231PS  Z16, Z15, Z13
-	ADDQ         SI, DX
-	ADDQ         $0x0000001c, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1       (R13)
+	ADDQ             R14, R13
+	VMOVUPS          (R11), Z14
+	PREFETCHT0       (R11)(R12*8)
+	VFMADD231PS.BCST (R9), Z14, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z14, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z14, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z14, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z14, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z14, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z14, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z14, Z7
+	VFMADD231PS.BCST (R9)(BX*8), Z14, Z8
+	VFMADD231PS.BCST (R10)(BX*8), Z14, Z9
+	VFMADD231PS.BCST (R9)(DI*2), Z14, Z10
+	VFMADD231PS.BCST (R10)(DI*2), Z14, Z11
+	VFMADD231PS.BCST (R9)(SI*4), Z14, Z12
+	VFMADD231PS.BCST (R10)(SI*4), Z14, Z13
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	DECQ             R15
+	JNZ              whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z14
+	VMOVUPS.Z (R9), K1, Z14
 	VADDPS    Z14, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z15
-	VADDPS    Z15, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z1, Z1
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
 	VADDPS    Z14, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z15
-	VADDPS    Z15, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z3, Z3
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
 	VADDPS    Z14, Z4, Z4
-	VMOVUPS.Z 64(BX), K2, Z15
-	VADDPS    Z15, Z5, Z5
-	VMOVUPS   Z4, K1, (BX)
-	VMOVUPS   Z5, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z5, Z5
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
 	VADDPS    Z14, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z15
-	VADDPS    Z15, Z7, Z7
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z7, Z7
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
 	VADDPS    Z14, Z8, Z8
-	VMOVUPS.Z 64(BX), K2, Z15
-	VADDPS    Z15, Z9, Z9
-	VMOVUPS   Z8, K1, (BX)
-	VMOVUPS   Z9, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z9, Z9
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
 	VADDPS    Z14, Z10, Z10
-	VMOVUPS.Z 64(BX), K2, Z15
-	VADDPS    Z15, Z11, Z11
-	VMOVUPS   Z10, K1, (BX)
-	VMOVUPS   Z11, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z11, Z11
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
 	VADDPS    Z14, Z12, Z12
-	VMOVUPS.Z 64(BX), K2, Z15
-	VADDPS    Z15, Z13, Z13
-	VMOVUPS   Z12, K1, (BX)
-	VMOVUPS   Z13, K2, 64(BX)
-	VZEROUPPER
-	RET
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z13, Z13
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	VMOVUPS Z5, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	VMOVUPS Z9, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	VMOVUPS Z11, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VMOVUPS Z13, K2, 64(BX)
+	VMOVUPS Z0, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z9, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z11, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z13, K1, (R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x8x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x8x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
+copying:
+	MOVQ (AX), R13
+
+copy:
+	VMOVUPS.Z        (R11), K1, Z14
+	PREFETCHT0       (R11)(R12*8)
+	VMOVUPS          Z14, (DX)
+	VFMADD231PS.BCST (R9), Z14, Z0
+	VFMADD231PS.BCST (R9)(BX*1), Z14, Z1
+	VFMADD231PS.BCST (R9)(BX*2), Z14, Z2
+	VFMADD231PS.BCST (R9)(SI*1), Z14, Z3
+	VFMADD231PS.BCST (R9)(BX*4), Z14, Z4
+	VFMADD231PS.BCST (R9)(DI*1), Z14, Z5
+	VFMADD231PS.BCST (R9)(SI*2), Z14, Z6
+	VFMADD231PS.BCST (R10)(SI*2), Z14, Z7
+	VFMADD231PS.BCST (R9)(BX*8), Z14, Z8
+	VFMADD231PS.BCST (R10)(BX*8), Z14, Z9
+	VFMADD231PS.BCST (R9)(DI*2), Z14, Z10
+	VFMADD231PS.BCST (R10)(DI*2), Z14, Z11
+	VFMADD231PS.BCST (R9)(SI*4), Z14, Z12
+	VFMADD231PS.BCST (R10)(SI*4), Z14, Z13
+	ADDQ             R8, R9
+	ADDQ             R8, R10
+	ADDQ             R12, R11
+	ADDQ             $0x00000040, DX
+	DECQ             R13
+	JNZ              copy
+	JMP              store
+
+// func kernel512x1x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x1x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  24(AX), BX
+
+panel:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	MOVQ   8(AX), SI
+	MOVQ   32(AX), DI
+	MOVQ   40(AX), R8
+	ADDQ   104(AX), DI
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	MOVQ   (AX), R11
+
+whole:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	PREFETCHT0   (DI)(R8*8)
+	PREFETCHT0   64(DI)(R8*8)
+	VBROADCASTSS (SI), Z4
+	VFMADD231PS  Z4, Z2, Z0
+	VFMADD231PS  Z4, Z3, Z1
+	ADDQ         BX, SI
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          whole
+
+store:
+	MOVQ      64(AX), SI
+	MOVQ      80(AX), DI
+	MOVQ      CX, SI
+	TESTQ     DI, DI
+	JE        set
+	VMOVUPS.Z (SI), K1, Z2
+	VADDPS    Z2, Z0, Z0
+	VMOVUPS.Z 64(SI), K2, Z3
+	VADDPS    Z3, Z1, Z1
+	MOVQ      CX, SI
+
+set:
+	VMOVUPS Z0, K1, (SI)
+	VMOVUPS Z1, K2, 64(SI)
+	MOVQ    48(AX), SI
+	ADDQ    SI, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), SI
+	ADDQ    SI, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+copying:
+	MOVQ (AX), R9
+
+copy:
+	VMOVUPS.Z    (DI), K1, Z2
+	VMOVUPS.Z    64(DI), K2, Z3
+	PREFETCHT0   (DI)(R8*8)
+	PREFETCHT0   64(DI)(R8*8)
+	VMOVUPS      Z2, (DX)
+	VMOVUPS      Z3, 64(DX)
+	VBROADCASTSS (SI), Z4
+	VFMADD231PS  Z4, Z2, Z0
+	VFMADD231PS  Z4, Z3, Z1
+	ADDQ         BX, SI
+	ADDQ         R8, DI
+	ADDQ         $0x00000080, DX
+	DECQ         R9
+	JNZ          copy
+	JMP          store
+
+// func kernel512x2x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x2x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  24(AX), SI
+
+panel:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   8(AX), DI
+	MOVQ   32(AX), R8
+	MOVQ   40(AX), R9
+	ADDQ   104(AX), R8
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	MOVQ   (AX), R12
+
+whole:
+	PREFETCHT1   (R10)
+	ADDQ         R11, R10
+	VMOVUPS      (R8), Z4
+	VMOVUPS      64(R8), Z5
+	PREFETCHT0   (R8)(R9*8)
+	PREFETCHT0   64(R8)(R9*8)
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (DI)(BX*1), Z6
+	VFMADD231PS  Z6, Z4, Z2
+	VFMADD231PS  Z6, Z5, Z3
+	ADDQ         SI, DI
+	ADDQ         R9, R8
+	DECQ         R12
+	JNZ          whole
+
+store:
+	MOVQ      64(AX), R8
+	MOVQ      80(AX), R9
+	MOVQ      CX, DI
+	TESTQ     R9, R9
+	JE        set
+	VMOVUPS.Z (DI), K1, Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVUPS.Z 64(DI), K2, Z5
+	VADDPS    Z5, Z1, Z1
+	ADDQ      R8, DI
+	VMOVUPS.Z (DI), K1, Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z 64(DI), K2, Z5
+	VADDPS    Z5, Z3, Z3
+	MOVQ      CX, DI
+
+set:
+	VMOVUPS Z0, K1, (DI)
+	VMOVUPS Z1, K2, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, K1, (DI)
+	VMOVUPS Z3, K2, 64(DI)
+	MOVQ    48(AX), DI
+	ADDQ    DI, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), DI
+	ADDQ    DI, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+copying:
+	MOVQ (AX), R10
+
+copy:
+	VMOVUPS.Z    (R8), K1, Z4
+	VMOVUPS.Z    64(R8), K2, Z5
+	PREFETCHT0   (R8)(R9*8)
+	PREFETCHT0   64(R8)(R9*8)
+	VMOVUPS      Z4, (DX)
+	VMOVUPS      Z5, 64(DX)
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (DI)(BX*1), Z6
+	VFMADD231PS  Z6, Z4, Z2
+	VFMADD231PS  Z6, Z5, Z3
+	ADDQ         SI, DI
+	ADDQ         R9, R8
+	ADDQ         $0x00000080, DX
+	DECQ         R10
+	JNZ          copy
+	JMP          store
+
+// func kernel512x3x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x3x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  24(AX), SI
+
+panel:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   8(AX), DI
+	MOVQ   32(AX), R8
+	MOVQ   40(AX), R9
+	ADDQ   104(AX), R8
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	MOVQ   (AX), R12
+
+whole:
+	PREFETCHT1   (R10)
+	ADDQ         R11, R10
+	VMOVUPS      (R8), Z6
+	VMOVUPS      64(R8), Z7
+	PREFETCHT0   (R8)(R9*8)
+	PREFETCHT0   64(R8)(R9*8)
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (DI)(BX*1), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (DI)(BX*2), Z8
+	VFMADD231PS  Z8, Z6, Z4
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, DI
+	ADDQ         R9, R8
+	DECQ         R12
+	JNZ          whole
+
+store:
+	MOVQ      64(AX), R8
+	MOVQ      80(AX), R9
+	MOVQ      CX, DI
+	TESTQ     R9, R9
+	JE        set
+	VMOVUPS.Z (DI), K1, Z6
+	VADDPS    Z6, Z0, Z0
+	VMOVUPS.Z 64(DI), K2, Z7
+	VADDPS    Z7, Z1, Z1
+	ADDQ      R8, DI
+	VMOVUPS.Z (DI), K1, Z6
+	VADDPS    Z6, Z2, Z2
+	VMOVUPS.Z 64(DI), K2, Z7
+	VADDPS    Z7, Z3, Z3
+	ADDQ      R8, DI
+	VMOVUPS.Z (DI), K1, Z6
+	VADDPS    Z6, Z4, Z4
+	VMOVUPS.Z 64(DI), K2, Z7
+	VADDPS    Z7, Z5, Z5
+	MOVQ      CX, DI
+
+set:
+	VMOVUPS Z0, K1, (DI)
+	VMOVUPS Z1, K2, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, K1, (DI)
+	VMOVUPS Z3, K2, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, K1, (DI)
+	VMOVUPS Z5, K2, 64(DI)
+	MOVQ    48(AX), DI
+	ADDQ    DI, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), DI
+	ADDQ    DI, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+copying:
+	MOVQ (AX), R10
+
+copy:
+	VMOVUPS.Z    (R8), K1, Z6
+	VMOVUPS.Z    64(R8), K2, Z7
+	PREFETCHT0   (R8)(R9*8)
+	PREFETCHT0   64(R8)(R9*8)
+	VMOVUPS      Z6, (DX)
+	VMOVUPS      Z7, 64(DX)
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (DI)(BX*1), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (DI)(BX*2), Z8
+	VFMADD231PS  Z8, Z6, Z4
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, DI
+	ADDQ         R9, R8
+	ADDQ         $0x00000080, DX
+	DECQ         R10
+	JNZ          copy
+	JMP          store
+
+// func kernel512x4x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x4x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	MOVQ  24(AX), DI
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1977,184 +2096,637 @@ TEXT ·kernel512x8x16(SB), NOSPLIT, $0-64
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	MOVQ   40(AX), R10
+	ADDQ   104(AX), R9
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	MOVQ   (AX), R13
 
-four:
-	VMOVUPS.Z    (DX), K1, Z8
-	VBROADCASTSS (CX), Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VBROADCASTSS 4(CX), Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS 8(CX), Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 12(CX), Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS 16(CX), Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VBROADCASTSS 20(CX), Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VBROADCASTSS 24(CX), Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VBROADCASTSS 28(CX), Z9
-	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z8
-	VBROADCASTSS 32(CX), Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VBROADCASTSS 36(CX), Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS 40(CX), Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 44(CX), Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS 48(CX), Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VBROADCASTSS 52(CX), Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VBROADCASTSS 56(CX), Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VBROADCASTSS 60(CX), Z9
-	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z8
-	VBROADCASTSS 64(CX), Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VBROADCASTSS 68(CX), Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS 72(CX), Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 76(CX), Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS 80(CX), Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VBROADCASTSS 84(CX), Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VBROADCASTSS 88(CX), Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VBROADCASTSS 92(CX), Z9
-	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z8
-	VBROADCASTSS 96(CX), Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VBROADCASTSS 100(CX), Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS 104(CX), Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 108(CX), Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS 112(CX), Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VBROADCASTSS 116(CX), Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VBROADCASTSS 120(CX), Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VBROADCASTSS 124(CX), Z9
-	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         SI, DX
-	ADDQ         $0x00000080, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z8
-	VBROADCASTSS (CX), Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VBROADCASTSS 4(CX), Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS 8(CX), Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 12(CX), Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS 16(CX), Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VBROADCASTSS 20(CX), Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VBROADCASTSS 24(CX), Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VBROADCASTSS 28(CX), Z9
-	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         SI, DX
-	ADDQ         $0x00000020, CX
-	DECQ         AX
-	JNZ          one
+whole:
+	PREFETCHT1   (R11)
+	ADDQ         R12, R11
+	VMOVUPS      (R9), Z8
+	VMOVUPS      64(R9), Z9
+	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R8)(BX*1), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R8)(BX*2), Z10
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R8)(SI*1), Z10
+	VFMADD231PS  Z10, Z8, Z6
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         DI, R8
+	ADDQ         R10, R9
+	DECQ         R13
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R9
+	MOVQ      80(AX), R10
+	MOVQ      CX, R8
+	TESTQ     R10, R10
 	JE        set
-	VMOVUPS.Z (BX), K1, Z8
+	VMOVUPS.Z (R8), K1, Z8
 	VADDPS    Z8, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z8
-	VADDPS    Z8, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z8
+	VMOVUPS.Z 64(R8), K2, Z9
+	VADDPS    Z9, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z8
 	VADDPS    Z8, Z2, Z2
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z8
-	VADDPS    Z8, Z3, Z3
-	VMOVUPS   Z3, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z8
+	VMOVUPS.Z 64(R8), K2, Z9
+	VADDPS    Z9, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z8
 	VADDPS    Z8, Z4, Z4
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z8
-	VADDPS    Z8, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z8
+	VMOVUPS.Z 64(R8), K2, Z9
+	VADDPS    Z9, Z5, Z5
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z8
 	VADDPS    Z8, Z6, Z6
-	VMOVUPS   Z6, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z8
-	VADDPS    Z8, Z7, Z7
-	VMOVUPS   Z7, K1, (BX)
-	VZEROUPPER
-	RET
+	VMOVUPS.Z 64(R8), K2, Z9
+	VADDPS    Z9, Z7, Z7
+	MOVQ      CX, R8
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z5, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z7, K1, (BX)
+	VMOVUPS Z0, K1, (R8)
+	VMOVUPS Z1, K2, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z2, K1, (R8)
+	VMOVUPS Z3, K2, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z4, K1, (R8)
+	VMOVUPS Z5, K2, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z6, K1, (R8)
+	VMOVUPS Z7, K2, 64(R8)
+	MOVQ    48(AX), R8
+	ADDQ    R8, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), R8
+	ADDQ    R8, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x8x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x8x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+copying:
+	MOVQ (AX), R11
+
+copy:
+	VMOVUPS.Z    (R9), K1, Z8
+	VMOVUPS.Z    64(R9), K2, Z9
+	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	VMOVUPS      Z8, (DX)
+	VMOVUPS      Z9, 64(DX)
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R8)(BX*1), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R8)(BX*2), Z10
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R8)(SI*1), Z10
+	VFMADD231PS  Z10, Z8, Z6
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         DI, R8
+	ADDQ         R10, R9
+	ADDQ         $0x00000080, DX
+	DECQ         R11
+	JNZ          copy
+	JMP          store
+
+// func kernel512x5x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x5x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	MOVQ  24(AX), DI
+
+panel:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	MOVQ   40(AX), R10
+	ADDQ   104(AX), R9
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	MOVQ   (AX), R13
+
+whole:
+	PREFETCHT1   (R11)
+	ADDQ         R12, R11
+	VMOVUPS      (R9), Z10
+	VMOVUPS      64(R9), Z11
+	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z10, Z0
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R8)(BX*1), Z12
+	VFMADD231PS  Z12, Z10, Z2
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R8)(BX*2), Z12
+	VFMADD231PS  Z12, Z10, Z4
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R8)(SI*1), Z12
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R8)(BX*4), Z12
+	VFMADD231PS  Z12, Z10, Z8
+	VFMADD231PS  Z12, Z11, Z9
+	ADDQ         DI, R8
+	ADDQ         R10, R9
+	DECQ         R13
+	JNZ          whole
+
+store:
+	MOVQ      64(AX), R9
+	MOVQ      80(AX), R10
+	MOVQ      CX, R8
+	TESTQ     R10, R10
+	JE        set
+	VMOVUPS.Z (R8), K1, Z10
+	VADDPS    Z10, Z0, Z0
+	VMOVUPS.Z 64(R8), K2, Z11
+	VADDPS    Z11, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z10
+	VADDPS    Z10, Z2, Z2
+	VMOVUPS.Z 64(R8), K2, Z11
+	VADDPS    Z11, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z10
+	VADDPS    Z10, Z4, Z4
+	VMOVUPS.Z 64(R8), K2, Z11
+	VADDPS    Z11, Z5, Z5
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z10
+	VADDPS    Z10, Z6, Z6
+	VMOVUPS.Z 64(R8), K2, Z11
+	VADDPS    Z11, Z7, Z7
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z10
+	VADDPS    Z10, Z8, Z8
+	VMOVUPS.Z 64(R8), K2, Z11
+	VADDPS    Z11, Z9, Z9
+	MOVQ      CX, R8
+
+set:
+	VMOVUPS Z0, K1, (R8)
+	VMOVUPS Z1, K2, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z2, K1, (R8)
+	VMOVUPS Z3, K2, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z4, K1, (R8)
+	VMOVUPS Z5, K2, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z6, K1, (R8)
+	VMOVUPS Z7, K2, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z8, K1, (R8)
+	VMOVUPS Z9, K2, 64(R8)
+	MOVQ    48(AX), R8
+	ADDQ    R8, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), R8
+	ADDQ    R8, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+copying:
+	MOVQ (AX), R11
+
+copy:
+	VMOVUPS.Z    (R9), K1, Z10
+	VMOVUPS.Z    64(R9), K2, Z11
+	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	VMOVUPS      Z10, (DX)
+	VMOVUPS      Z11, 64(DX)
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z10, Z0
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R8)(BX*1), Z12
+	VFMADD231PS  Z12, Z10, Z2
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R8)(BX*2), Z12
+	VFMADD231PS  Z12, Z10, Z4
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R8)(SI*1), Z12
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R8)(BX*4), Z12
+	VFMADD231PS  Z12, Z10, Z8
+	VFMADD231PS  Z12, Z11, Z9
+	ADDQ         DI, R8
+	ADDQ         R10, R9
+	ADDQ         $0x00000080, DX
+	DECQ         R11
+	JNZ          copy
+	JMP          store
+
+// func kernel512x6x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x6x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	MOVQ   40(AX), R11
+	ADDQ   104(AX), R10
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R12
+	MOVQ   120(AX), R13
+	MOVQ   (AX), R14
+
+whole:
+	PREFETCHT1   (R12)
+	ADDQ         R13, R12
+	VMOVUPS      (R10), Z12
+	VMOVUPS      64(R10), Z13
+	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z14, Z12, Z0
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z14, Z12, Z2
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R9)(BX*2), Z14
+	VFMADD231PS  Z14, Z12, Z4
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R9)(SI*1), Z14
+	VFMADD231PS  Z14, Z12, Z6
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R9)(BX*4), Z14
+	VFMADD231PS  Z14, Z12, Z8
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R9)(DI*1), Z14
+	VFMADD231PS  Z14, Z12, Z10
+	VFMADD231PS  Z14, Z13, Z11
+	ADDQ         R8, R9
+	ADDQ         R11, R10
+	DECQ         R14
+	JNZ          whole
+
+store:
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
+	JE        set
+	VMOVUPS.Z (R9), K1, Z12
+	VADDPS    Z12, Z0, Z0
+	VMOVUPS.Z 64(R9), K2, Z13
+	VADDPS    Z13, Z1, Z1
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
+	VADDPS    Z12, Z2, Z2
+	VMOVUPS.Z 64(R9), K2, Z13
+	VADDPS    Z13, Z3, Z3
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
+	VADDPS    Z12, Z4, Z4
+	VMOVUPS.Z 64(R9), K2, Z13
+	VADDPS    Z13, Z5, Z5
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
+	VADDPS    Z12, Z6, Z6
+	VMOVUPS.Z 64(R9), K2, Z13
+	VADDPS    Z13, Z7, Z7
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
+	VADDPS    Z12, Z8, Z8
+	VMOVUPS.Z 64(R9), K2, Z13
+	VADDPS    Z13, Z9, Z9
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z12
+	VADDPS    Z12, Z10, Z10
+	VMOVUPS.Z 64(R9), K2, Z13
+	VADDPS    Z13, Z11, Z11
+	MOVQ      CX, R9
+
+set:
+	VMOVUPS Z0, K1, (R9)
+	VMOVUPS Z1, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	VMOVUPS Z3, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	VMOVUPS Z5, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	VMOVUPS Z7, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	VMOVUPS Z9, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	VMOVUPS Z11, K2, 64(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+copying:
+	MOVQ (AX), R12
+
+copy:
+	VMOVUPS.Z    (R10), K1, Z12
+	VMOVUPS.Z    64(R10), K2, Z13
+	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	VMOVUPS      Z12, (DX)
+	VMOVUPS      Z13, 64(DX)
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z14, Z12, Z0
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z14, Z12, Z2
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R9)(BX*2), Z14
+	VFMADD231PS  Z14, Z12, Z4
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R9)(SI*1), Z14
+	VFMADD231PS  Z14, Z12, Z6
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R9)(BX*4), Z14
+	VFMADD231PS  Z14, Z12, Z8
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R9)(DI*1), Z14
+	VFMADD231PS  Z14, Z12, Z10
+	VFMADD231PS  Z14, Z13, Z11
+	ADDQ         R8, R9
+	ADDQ         R11, R10
+	ADDQ         $0x00000080, DX
+	DECQ         R12
+	JNZ          copy
+	JMP          store
+
+// func kernel512x7x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x7x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	MOVQ   40(AX), R11
+	ADDQ   104(AX), R10
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R12
+	MOVQ   120(AX), R13
+	MOVQ   (AX), R14
+
+whole:
+	PREFETCHT1   (R12)
+	ADDQ         R13, R12
+	VMOVUPS      (R10), Z14
+	VMOVUPS      64(R10), Z15
+	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	VBROADCASTSS (R9), Z16
+	VFMADD231PS  Z16, Z14, Z0
+	VFMADD231PS  Z16, Z15, Z1
+	VBROADCASTSS (R9)(BX*1), Z16
+	VFMADD231PS  Z16, Z14, Z2
+	VFMADD231PS  Z16, Z15, Z3
+	VBROADCASTSS (R9)(BX*2), Z16
+	VFMADD231PS  Z16, Z14, Z4
+	VFMADD231PS  Z16, Z15, Z5
+	VBROADCASTSS (R9)(SI*1), Z16
+	VFMADD231PS  Z16, Z14, Z6
+	VFMADD231PS  Z16, Z15, Z7
+	VBROADCASTSS (R9)(BX*4), Z16
+	VFMADD231PS  Z16, Z14, Z8
+	VFMADD231PS  Z16, Z15, Z9
+	VBROADCASTSS (R9)(DI*1), Z16
+	VFMADD231PS  Z16, Z14, Z10
+	VFMADD231PS  Z16, Z15, Z11
+	VBROADCASTSS (R9)(SI*2), Z16
+	VFMADD231PS  Z16, Z14, Z12
+	VFMADD231PS  Z16, Z15, Z13
+	ADDQ         R8, R9
+	ADDQ         R11, R10
+	DECQ         R14
+	JNZ          whole
+
+store:
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
+	JE        set
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z0, Z0
+	VMOVUPS.Z 64(R9), K2, Z15
+	VADDPS    Z15, Z1, Z1
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z2, Z2
+	VMOVUPS.Z 64(R9), K2, Z15
+	VADDPS    Z15, Z3, Z3
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z4, Z4
+	VMOVUPS.Z 64(R9), K2, Z15
+	VADDPS    Z15, Z5, Z5
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z6, Z6
+	VMOVUPS.Z 64(R9), K2, Z15
+	VADDPS    Z15, Z7, Z7
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z8, Z8
+	VMOVUPS.Z 64(R9), K2, Z15
+	VADDPS    Z15, Z9, Z9
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z10, Z10
+	VMOVUPS.Z 64(R9), K2, Z15
+	VADDPS    Z15, Z11, Z11
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z14
+	VADDPS    Z14, Z12, Z12
+	VMOVUPS.Z 64(R9), K2, Z15
+	VADDPS    Z15, Z13, Z13
+	MOVQ      CX, R9
+
+set:
+	VMOVUPS Z0, K1, (R9)
+	VMOVUPS Z1, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	VMOVUPS Z3, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	VMOVUPS Z5, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	VMOVUPS Z7, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	VMOVUPS Z9, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	VMOVUPS Z11, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	VMOVUPS Z13, K2, 64(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+copying:
+	MOVQ (AX), R12
+
+copy:
+	VMOVUPS.Z    (R10), K1, Z14
+	VMOVUPS.Z    64(R10), K2, Z15
+	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	VMOVUPS      Z14, (DX)
+	VMOVUPS      Z15, 64(DX)
+	VBROADCASTSS (R9), Z16
+	VFMADD231PS  Z16, Z14, Z0
+	VFMADD231PS  Z16, Z15, Z1
+	VBROADCASTSS (R9)(BX*1), Z16
+	VFMADD231PS  Z16, Z14, Z2
+	VFMADD231PS  Z16, Z15, Z3
+	VBROADCASTSS (R9)(BX*2), Z16
+	VFMADD231PS  Z16, Z14, Z4
+	VFMADD231PS  Z16, Z15, Z5
+	VBROADCASTSS (R9)(SI*1), Z16
+	VFMADD231PS  Z16, Z14, Z6
+	VFMADD231PS  Z16, Z15, Z7
+	VBROADCASTSS (R9)(BX*4), Z16
+	VFMADD231PS  Z16, Z14, Z8
+	VFMADD231PS  Z16, Z15, Z9
+	VBROADCASTSS (R9)(DI*1), Z16
+	VFMADD231PS  Z16, Z14, Z10
+	VFMADD231PS  Z16, Z15, Z11
+	VBROADCASTSS (R9)(SI*2), Z16
+	VFMADD231PS  Z16, Z14, Z12
+	VFMADD231PS  Z16, Z15, Z13
+	ADDQ         R8, R9
+	ADDQ         R11, R10
+	ADDQ         $0x00000080, DX
+	DECQ         R12
+	JNZ          copy
+	JMP          store
+
+// func kernel512x8x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x8x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2171,462 +2743,193 @@ TEXT ·kernel512x8x32(SB), NOSPLIT, $0-64
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z16
-	VMOVUPS.Z    64(DX), K2, Z17
-	VBROADCASTSS (CX), Z18
+whole:
+	PREFETCHT1   (R13)
+	ADDQ         R14, R13
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z18, Z16, Z0
 	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS 4(CX), Z18
+	VBROADCASTSS (R9)(BX*1), Z18
 	VFMADD231PS  Z18, Z16, Z2
 	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS 8(CX), Z18
+	VBROADCASTSS (R9)(BX*2), Z18
 	VFMADD231PS  Z18, Z16, Z4
 	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 12(CX), Z18
+	VBROADCASTSS (R9)(SI*1), Z18
 	VFMADD231PS  Z18, Z16, Z6
 	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS 16(CX), Z18
+	VBROADCASTSS (R9)(BX*4), Z18
 	VFMADD231PS  Z18, Z16, Z8
 	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS 20(CX), Z18
+	VBROADCASTSS (R9)(DI*1), Z18
 	VFMADD231PS  Z18, Z16, Z10
 	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 24(CX), Z18
+	VBROADCASTSS (R9)(SI*2), Z18
 	VFMADD231PS  Z18, Z16, Z12
 	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS 28(CX), Z18
+	VBROADCASTSS (R10)(SI*2), Z18
 	VFMADD231PS  Z18, Z16, Z14
 	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z16
-	VMOVUPS.Z    64(DX), K2, Z17
-	VBROADCASTSS 32(CX), Z18
-	VFMADD231PS  Z18, Z16, Z0
-	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS 36(CX), Z18
-	VFMADD231PS  Z18, Z16, Z2
-	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS 40(CX), Z18
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 44(CX), Z18
-	VFMADD231PS  Z18, Z16, Z6
-	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS 48(CX), Z18
-	VFMADD231PS  Z18, Z16, Z8
-	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS 52(CX), Z18
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 56(CX), Z18
-	VFMADD231PS  Z18, Z16, Z12
-	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS 60(CX), Z18
-	VFMADD231PS  Z18, Z16, Z14
-	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z16
-	VMOVUPS.Z    64(DX), K2, Z17
-	VBROADCASTSS 64(CX), Z18
-	VFMADD231PS  Z18, Z16, Z0
-	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS 68(CX), Z18
-	VFMADD231PS  Z18, Z16, Z2
-	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS 72(CX), Z18
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 76(CX), Z18
-	VFMADD231PS  Z18, Z16, Z6
-	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS 80(CX), Z18
-	VFMADD231PS  Z18, Z16, Z8
-	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS 84(CX), Z18
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 88(CX), Z18
-	VFMADD231PS  Z18, Z16, Z12
-	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS 92(CX), Z18
-	VFMADD231PS  Z18, Z16, Z14
-	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z16
-	VMOVUPS.Z    64(DX), K2, Z17
-	VBROADCASTSS 96(CX), Z18
-	VFMADD231PS  Z18, Z16, Z0
-	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS 100(CX), Z18
-	VFMADD231PS  Z18, Z16, Z2
-	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS 104(CX), Z18
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 108(CX), Z18
-	VFMADD231PS  Z18, Z16, Z6
-	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS 112(CX), Z18
-	VFMADD231PS  Z18, Z16, Z8
-	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS 116(CX), Z18
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 120(CX), Z18
-	VFMADD231PS  Z18, Z16, Z12
-	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS 124(CX), Z18
-	VFMADD231PS  Z18, Z16, Z14
-	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         SI, DX
-	ADDQ         $0x00000080, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z16
-	VMOVUPS.Z    64(DX), K2, Z17
-	VBROADCASTSS (CX), Z18
-	VFMADD231PS  Z18, Z16, Z0
-	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS 4(CX), Z18
-	VFMADD231PS  Z18, Z16, Z2
-	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS 8(CX), Z18
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 12(CX), Z18
-	VFMADD231PS  Z18, Z16, Z6
-	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS 16(CX), Z18
-	VFMADD231PS  Z18, Z16, Z8
-	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS 20(CX), Z18
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 24(CX), Z18
-	VFMADD231PS  Z18, Z16, Z12
-	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS 28(CX), Z18
-	VFMADD231PS  Z18, Z16, Z14
-	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         SI, DX
-	ADDQ         $0x00000020, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	DECQ         R15
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z16
+	VMOVUPS.Z (R9), K1, Z16
 	VADDPS    Z16, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z17
+	VMOVUPS.Z 64(R9), K2, Z17
 	VADDPS    Z17, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z16
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z16
 	VADDPS    Z16, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z17
+	VMOVUPS.Z 64(R9), K2, Z17
 	VADDPS    Z17, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z16
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z16
 	VADDPS    Z16, Z4, Z4
-	VMOVUPS.Z 64(BX), K2, Z17
+	VMOVUPS.Z 64(R9), K2, Z17
 	VADDPS    Z17, Z5, Z5
-	VMOVUPS   Z4, K1, (BX)
-	VMOVUPS   Z5, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z16
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z16
 	VADDPS    Z16, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z17
+	VMOVUPS.Z 64(R9), K2, Z17
 	VADDPS    Z17, Z7, Z7
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z16
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z16
 	VADDPS    Z16, Z8, Z8
-	VMOVUPS.Z 64(BX), K2, Z17
+	VMOVUPS.Z 64(R9), K2, Z17
 	VADDPS    Z17, Z9, Z9
-	VMOVUPS   Z8, K1, (BX)
-	VMOVUPS   Z9, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z16
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z16
 	VADDPS    Z16, Z10, Z10
-	VMOVUPS.Z 64(BX), K2, Z17
+	VMOVUPS.Z 64(R9), K2, Z17
 	VADDPS    Z17, Z11, Z11
-	VMOVUPS   Z10, K1, (BX)
-	VMOVUPS   Z11, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z16
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z16
 	VADDPS    Z16, Z12, Z12
-	VMOVUPS.Z 64(BX), K2, Z17
+	VMOVUPS.Z 64(R9), K2, Z17
 	VADDPS    Z17, Z13, Z13
-	VMOVUPS   Z12, K1, (BX)
-	VMOVUPS   Z13, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z16
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z16
 	VADDPS    Z16, Z14, Z14
-	VMOVUPS.Z 64(BX), K2, Z17
+	VMOVUPS.Z 64(R9), K2, Z17
 	VADDPS    Z17, Z15, Z15
-	VMOVUPS   Z14, K1, (BX)
-	VMOVUPS   Z15, K2, 64(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	VMOVUPS Z5, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	VMOVUPS Z9, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	VMOVUPS Z11, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VMOVUPS Z13, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z14, K1, (BX)
-	VMOVUPS Z15, K2, 64(BX)
+	VMOVUPS Z0, K1, (R9)
+	VMOVUPS Z1, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	VMOVUPS Z3, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	VMOVUPS Z5, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	VMOVUPS Z7, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	VMOVUPS Z9, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	VMOVUPS Z11, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	VMOVUPS Z13, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z14, K1, (R9)
+	VMOVUPS Z15, K2, 64(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x9x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x9x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	CMPQ   AX, $0x04
-	JLT    tail
+copying:
+	MOVQ (AX), R13
 
-four:
-	VMOVUPS.Z    (DX), K1, Z9
-	VBROADCASTSS (CX), Z10
-	VFMADD231PS  Z10, Z9, Z0
-	VBROADCASTSS 4(CX), Z10
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 8(CX), Z10
-	VFMADD231PS  Z10, Z9, Z2
-	VBROADCASTSS 12(CX), Z10
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 16(CX), Z10
-	VFMADD231PS  Z10, Z9, Z4
-	VBROADCASTSS 20(CX), Z10
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 24(CX), Z10
-	VFMADD231PS  Z10, Z9, Z6
-	VBROADCASTSS 28(CX), Z10
-	VFMADD231PS  Z10, Z9, Z7
-	VBROADCASTSS 32(CX), Z10
-	VFMADD231PS  Z10, Z9, Z8
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z9
-	VBROADCASTSS 36(CX), Z10
-	VFMADD231PS  Z10, Z9, Z0
-	VBROADCASTSS 40(CX), Z10
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 44(CX), Z10
-	VFMADD231PS  Z10, Z9, Z2
-	VBROADCASTSS 48(CX), Z10
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 52(CX), Z10
-	VFMADD231PS  Z10, Z9, Z4
-	VBROADCASTSS 56(CX), Z10
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 60(CX), Z10
-	VFMADD231PS  Z10, Z9, Z6
-	VBROADCASTSS 64(CX), Z10
-	VFMADD231PS  Z10, Z9, Z7
-	VBROADCASTSS 68(CX), Z10
-	VFMADD231PS  Z10, Z9, Z8
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z9
-	VBROADCASTSS 72(CX), Z10
-	VFMADD231PS  Z10, Z9, Z0
-	VBROADCASTSS 76(CX), Z10
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 80(CX), Z10
-	VFMADD231PS  Z10, Z9, Z2
-	VBROADCASTSS 84(CX), Z10
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 88(CX), Z10
-	VFMADD231PS  Z10, Z9, Z4
-	VBROADCASTSS 92(CX), Z10
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 96(CX), Z10
-	VFMADD231PS  Z10, Z9, Z6
-	VBROADCASTSS 100(CX), Z10
-	VFMADD231PS  Z10, Z9, Z7
-	VBROADCASTSS 104(CX), Z10
-	VFMADD231PS  Z10, Z9, Z8
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z9
-	VBROADCASTSS 108(CX), Z10
-	VFMADD231PS  Z10, Z9, Z0
-	VBROADCASTSS 112(CX), Z10
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 116(CX), Z10
-	VFMADD231PS  Z10, Z9, Z2
-	VBROADCASTSS 120(CX), Z10
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 124(CX), Z10
-	VFMADD231PS  Z10, Z9, Z4
-	VBROADCASTSS 128(CX), Z10
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 132(CX), Z10
-	VFMADD231PS  Z10, Z9, Z6
-	VBROADCASTSS 136(CX), Z10
-	VFMADD231PS  Z10, Z9, Z7
-	VBROADCASTSS 140(CX), Z10
-	VFMADD231PS  Z10, Z9, Z8
-	ADDQ         SI, DX
-	ADDQ         $0x00000090, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
+copy:
+	VMOVUPS.Z    (R11), K1, Z16
+	VMOVUPS.Z    64(R11), K2, Z17
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VMOVUPS      Z16, (DX)
+	VMOVUPS      Z17, 64(DX)
+	VBROADCASTSS (R9), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS (R9)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS (R9)(BX*2), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R9)(SI*1), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS (R9)(BX*4), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS (R9)(DI*1), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R9)(SI*2), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS (R10)(SI*2), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	ADDQ         $0x00000080, DX
+	DECQ         R13
+	JNZ          copy
+	JMP          store
 
-tail:
-	TESTQ AX, AX
-	JE    store
+// func kernel512x9x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x9x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
 
-one:
-	VMOVUPS.Z    (DX), K1, Z9
-	VBROADCASTSS (CX), Z10
-	VFMADD231PS  Z10, Z9, Z0
-	VBROADCASTSS 4(CX), Z10
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 8(CX), Z10
-	VFMADD231PS  Z10, Z9, Z2
-	VBROADCASTSS 12(CX), Z10
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 16(CX), Z10
-	VFMADD231PS  Z10, Z9, Z4
-	VBROADCASTSS 20(CX), Z10
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 24(CX), Z10
-	VFMADD231PS  Z10, Z9, Z6
-	VBROADCASTSS 28(CX), Z10
-	VFMADD231PS  Z10, Z9, Z7
-	VBROADCASTSS 32(CX), Z10
-	VFMADD231PS  Z10, Z9, Z8
-	ADDQ         SI, DX
-	ADDQ         $0x00000024, CX
-	DECQ         AX
-	JNZ          one
-
-store:
-	TESTQ     R8, R8
-	JE        set
-	VMOVUPS.Z (BX), K1, Z9
-	VADDPS    Z9, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z9
-	VADDPS    Z9, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z9
-	VADDPS    Z9, Z2, Z2
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z9
-	VADDPS    Z9, Z3, Z3
-	VMOVUPS   Z3, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z9
-	VADDPS    Z9, Z4, Z4
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z9
-	VADDPS    Z9, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z9
-	VADDPS    Z9, Z6, Z6
-	VMOVUPS   Z6, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z9
-	VADDPS    Z9, Z7, Z7
-	VMOVUPS   Z7, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z9
-	VADDPS    Z9, Z8, Z8
-	VMOVUPS   Z8, K1, (BX)
-	VZEROUPPER
-	RET
-
-set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z5, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z7, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	VZEROUPPER
-	RET
-
-// func kernel512x9x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x9x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2645,504 +2948,207 @@ TEXT ·kernel512x9x32(SB), NOSPLIT, $0-64
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z18
-	VMOVUPS.Z    64(DX), K2, Z19
-	VBROADCASTSS (CX), Z20
+whole:
+	PREFETCHT1   (R13)
+	ADDQ         R14, R13
+	VMOVUPS      (R11), Z18
+	VMOVUPS      64(R11), Z19
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VBROADCASTSS (R9), Z20
 	VFMADD231PS  Z20, Z18, Z0
 	VFMADD231PS  Z20, Z19, Z1
-	VBROADCASTSS 4(CX), Z20
+	VBROADCASTSS (R9)(BX*1), Z20
 	VFMADD231PS  Z20, Z18, Z2
 	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS 8(CX), Z20
+	VBROADCASTSS (R9)(BX*2), Z20
 	VFMADD231PS  Z20, Z18, Z4
 	VFMADD231PS  Z20, Z19, Z5
-	VBROADCASTSS 12(CX), Z20
+	VBROADCASTSS (R9)(SI*1), Z20
 	VFMADD231PS  Z20, Z18, Z6
 	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS 16(CX), Z20
+	VBROADCASTSS (R9)(BX*4), Z20
 	VFMADD231PS  Z20, Z18, Z8
 	VFMADD231PS  Z20, Z19, Z9
-	VBROADCASTSS 20(CX), Z20
+	VBROADCASTSS (R9)(DI*1), Z20
 	VFMADD231PS  Z20, Z18, Z10
 	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS 24(CX), Z20
+	VBROADCASTSS (R9)(SI*2), Z20
 	VFMADD231PS  Z20, Z18, Z12
 	VFMADD231PS  Z20, Z19, Z13
-	VBROADCASTSS 28(CX), Z20
+	VBROADCASTSS (R10)(SI*2), Z20
 	VFMADD231PS  Z20, Z18, Z14
 	VFMADD231PS  Z20, Z19, Z15
-	VBROADCASTSS 32(CX), Z20
+	VBROADCASTSS (R9)(BX*8), Z20
 	VFMADD231PS  Z20, Z18, Z16
 	VFMADD231PS  Z20, Z19, Z17
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z18
-	VMOVUPS.Z    64(DX), K2, Z19
-	VBROADCASTSS 36(CX), Z20
-	VFMADD231PS  Z20, Z18, Z0
-	VFMADD231PS  Z20, Z19, Z1
-	VBROADCASTSS 40(CX), Z20
-	VFMADD231PS  Z20, Z18, Z2
-	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS 44(CX), Z20
-	VFMADD231PS  Z20, Z18, Z4
-	VFMADD231PS  Z20, Z19, Z5
-	VBROADCASTSS 48(CX), Z20
-	VFMADD231PS  Z20, Z18, Z6
-	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS 52(CX), Z20
-	VFMADD231PS  Z20, Z18, Z8
-	VFMADD231PS  Z20, Z19, Z9
-	VBROADCASTSS 56(CX), Z20
-	VFMADD231PS  Z20, Z18, Z10
-	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS 60(CX), Z20
-	VFMADD231PS  Z20, Z18, Z12
-	VFMADD231PS  Z20, Z19, Z13
-	VBROADCASTSS 64(CX), Z20
-	VFMADD231PS  Z20, Z18, Z14
-	VFMADD231PS  Z20, Z19, Z15
-	VBROADCASTSS 68(CX), Z20
-	VFMADD231PS  Z20, Z18, Z16
-	VFMADD231PS  Z20, Z19, Z17
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z18
-	VMOVUPS.Z    64(DX), K2, Z19
-	VBROADCASTSS 72(CX), Z20
-	VFMADD231PS  Z20, Z18, Z0
-	VFMADD231PS  Z20, Z19, Z1
-	VBROADCASTSS 76(CX), Z20
-	VFMADD231PS  Z20, Z18, Z2
-	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS 80(CX), Z20
-	VFMADD231PS  Z20, Z18, Z4
-	VFMADD231PS  Z20, Z19, Z5
-	VBROADCASTSS 84(CX), Z20
-	VFMADD231PS  Z20, Z18, Z6
-	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS 88(CX), Z20
-	VFMADD231PS  Z20, Z18, Z8
-	VFMADD231PS  Z20, Z19, Z9
-	VBROADCASTSS 92(CX), Z20
-	VFMADD231PS  Z20, Z18, Z10
-	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS 96(CX), Z20
-	VFMADD231PS  Z20, Z18, Z12
-	VFMADD231PS  Z20, Z19, Z13
-	VBROADCASTSS 100(CX), Z20
-	VFMADD231PS  Z20, Z18, Z14
-	VFMADD231PS  Z20, Z19, Z15
-	VBROADCASTSS 104(CX), Z20
-	VFMADD231PS  Z20, Z18, Z16
-	VFMADD231PS  Z20, Z19, Z17
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z18
-	VMOVUPS.Z    64(DX), K2, Z19
-	VBROADCASTSS 108(CX), Z20
-	VFMADD231PS  Z20, Z18, Z0
-	VFMADD231PS  Z20, Z19, Z1
-	VBROADCASTSS 112(CX), Z20
-	VFMADD231PS  Z20, Z18, Z2
-	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS 116(CX), Z20
-	VFMADD231PS  Z20, Z18, Z4
-	VFMADD231PS  Z20, Z19, Z5
-	VBROADCASTSS 120(CX), Z20
-	VFMADD231PS  Z20, Z18, Z6
-	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS 124(CX), Z20
-	VFMADD231PS  Z20, Z18, Z8
-	VFMADD231PS  Z20, Z19, Z9
-	VBROADCASTSS 128(CX), Z20
-	VFMADD231PS  Z20, Z18, Z10
-	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS 132(CX), Z20
-	VFMADD231PS  Z20, Z18, Z12
-	VFMADD231PS  Z20, Z19, Z13
-	VBROADCASTSS 136(CX), Z20
-	VFMADD231PS  Z20, Z18, Z14
-	VFMADD231PS  Z20, Z19, Z15
-	VBROADCASTSS 140(CX), Z20
-	VFMADD231PS  Z20, Z18, Z16
-	VFMADD231PS  Z20, Z19, Z17
-	ADDQ         SI, DX
-	ADDQ         $0x00000090, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z18
-	VMOVUPS.Z    64(DX), K2, Z19
-	VBROADCASTSS (CX), Z20
-	VFMADD231PS  Z20, Z18, Z0
-	VFMADD231PS  Z20, Z19, Z1
-	VBROADCASTSS 4(CX), Z20
-	VFMADD231PS  Z20, Z18, Z2
-	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS 8(CX), Z20
-	VFMADD231PS  Z20, Z18, Z4
-	VFMADD231PS  Z20, Z19, Z5
-	VBROADCASTSS 12(CX), Z20
-	VFMADD231PS  Z20, Z18, Z6
-	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS 16(CX), Z20
-	VFMADD231PS  Z20, Z18, Z8
-	VFMADD231PS  Z20, Z19, Z9
-	VBROADCASTSS 20(CX), Z20
-	VFMADD231PS  Z20, Z18, Z10
-	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS 24(CX), Z20
-	VFMADD231PS  Z20, Z18, Z12
-	VFMADD231PS  Z20, Z19, Z13
-	VBROADCASTSS 28(CX), Z20
-	VFMADD231PS  Z20, Z18, Z14
-	VFMADD231PS  Z20, Z19, Z15
-	VBROADCASTSS 32(CX), Z20
-	VFMADD231PS  Z20, Z18, Z16
-	VFMADD231PS  Z20, Z19, Z17
-	ADDQ         SI, DX
-	ADDQ         $0x00000024, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	DECQ         R15
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z18
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z4, Z4
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z5, Z5
-	VMOVUPS   Z4, K1, (BX)
-	VMOVUPS   Z5, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z7, Z7
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z8, Z8
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z9, Z9
-	VMOVUPS   Z8, K1, (BX)
-	VMOVUPS   Z9, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z10, Z10
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z11, Z11
-	VMOVUPS   Z10, K1, (BX)
-	VMOVUPS   Z11, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z12, Z12
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z13, Z13
-	VMOVUPS   Z12, K1, (BX)
-	VMOVUPS   Z13, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z14, Z14
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z15, Z15
-	VMOVUPS   Z14, K1, (BX)
-	VMOVUPS   Z15, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z16, Z16
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z17, Z17
-	VMOVUPS   Z16, K1, (BX)
-	VMOVUPS   Z17, K2, 64(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	VMOVUPS Z5, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	VMOVUPS Z9, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	VMOVUPS Z11, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VMOVUPS Z13, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z14, K1, (BX)
-	VMOVUPS Z15, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z16, K1, (BX)
-	VMOVUPS Z17, K2, 64(BX)
+	VMOVUPS Z0, K1, (R9)
+	VMOVUPS Z1, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	VMOVUPS Z3, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	VMOVUPS Z5, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	VMOVUPS Z7, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	VMOVUPS Z9, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	VMOVUPS Z11, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	VMOVUPS Z13, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z14, K1, (R9)
+	VMOVUPS Z15, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z16, K1, (R9)
+	VMOVUPS Z17, K2, 64(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x10x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x10x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	CMPQ   AX, $0x04
-	JLT    tail
+copying:
+	MOVQ (AX), R13
 
-four:
-	VMOVUPS.Z    (DX), K1, Z10
-	VBROADCASTSS (CX), Z11
-	VFMADD231PS  Z11, Z10, Z0
-	VBROADCASTSS 4(CX), Z11
-	VFMADD231PS  Z11, Z10, Z1
-	VBROADCASTSS 8(CX), Z11
-	VFMADD231PS  Z11, Z10, Z2
-	VBROADCASTSS 12(CX), Z11
-	VFMADD231PS  Z11, Z10, Z3
-	VBROADCASTSS 16(CX), Z11
-	VFMADD231PS  Z11, Z10, Z4
-	VBROADCASTSS 20(CX), Z11
-	VFMADD231PS  Z11, Z10, Z5
-	VBROADCASTSS 24(CX), Z11
-	VFMADD231PS  Z11, Z10, Z6
-	VBROADCASTSS 28(CX), Z11
-	VFMADD231PS  Z11, Z10, Z7
-	VBROADCASTSS 32(CX), Z11
-	VFMADD231PS  Z11, Z10, Z8
-	VBROADCASTSS 36(CX), Z11
-	VFMADD231PS  Z11, Z10, Z9
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z10
-	VBROADCASTSS 40(CX), Z11
-	VFMADD231PS  Z11, Z10, Z0
-	VBROADCASTSS 44(CX), Z11
-	VFMADD231PS  Z11, Z10, Z1
-	VBROADCASTSS 48(CX), Z11
-	VFMADD231PS  Z11, Z10, Z2
-	VBROADCASTSS 52(CX), Z11
-	VFMADD231PS  Z11, Z10, Z3
-	VBROADCASTSS 56(CX), Z11
-	VFMADD231PS  Z11, Z10, Z4
-	VBROADCASTSS 60(CX), Z11
-	VFMADD231PS  Z11, Z10, Z5
-	VBROADCASTSS 64(CX), Z11
-	VFMADD231PS  Z11, Z10, Z6
-	VBROADCASTSS 68(CX), Z11
-	VFMADD231PS  Z11, Z10, Z7
-	VBROADCASTSS 72(CX), Z11
-	VFMADD231PS  Z11, Z10, Z8
-	VBROADCASTSS 76(CX), Z11
-	VFMADD231PS  Z11, Z10, Z9
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z10
-	VBROADCASTSS 80(CX), Z11
-	VFMADD231PS  Z11, Z10, Z0
-	VBROADCASTSS 84(CX), Z11
-	VFMADD231PS  Z11, Z10, Z1
-	VBROADCASTSS 88(CX), Z11
-	VFMADD231PS  Z11, Z10, Z2
-	VBROADCASTSS 92(CX), Z11
-	VFMADD231PS  Z11, Z10, Z3
-	VBROADCASTSS 96(CX), Z11
-	VFMADD231PS  Z11, Z10, Z4
-	VBROADCASTSS 100(CX), Z11
-	VFMADD231PS  Z11, Z10, Z5
-	VBROADCASTSS 104(CX), Z11
-	VFMADD231PS  Z11, Z10, Z6
-	VBROADCASTSS 108(CX), Z11
-	VFMADD231PS  Z11, Z10, Z7
-	VBROADCASTSS 112(CX), Z11
-	VFMADD231PS  Z11, Z10, Z8
-	VBROADCASTSS 116(CX), Z11
-	VFMADD231PS  Z11, Z10, Z9
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z10
-	VBROADCASTSS 120(CX), Z11
-	VFMADD231PS  Z11, Z10, Z0
-	VBROADCASTSS 124(CX), Z11
-	VFMADD231PS  Z11, Z10, Z1
-	VBROADCASTSS 128(CX), Z11
-	VFMADD231PS  Z11, Z10, Z2
-	VBROADCASTSS 132(CX), Z11
-	VFMADD231PS  Z11, Z10, Z3
-	VBROADCASTSS 136(CX), Z11
-	VFMADD231PS  Z11, Z10, Z4
-	VBROADCASTSS 140(CX), Z11
-	VFMADD231PS  Z11, Z10, Z5
-	VBROADCASTSS 144(CX), Z11
-	VFMADD231PS  Z11, Z10, Z6
-	VBROADCASTSS 148(CX), Z11
-	VFMADD231PS  Z11, Z10, Z7
-	VBROADCASTSS 152(CX), Z11
-	VFMADD231PS  Z11, Z10, Z8
-	VBROADCASTSS 156(CX), Z11
-	VFMADD231PS  Z11, Z10, Z9
-	ADDQ         SI, DX
-	ADDQ         $0x000000a0, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
+copy:
+	VMOVUPS.Z    (R11), K1, Z18
+	VMOVUPS.Z    64(R11), K2, Z19
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VMOVUPS      Z18, (DX)
+	VMOVUPS      Z19, 64(DX)
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z20, Z18, Z0
+	VFMADD231PS  Z20, Z19, Z1
+	VBROADCASTSS (R9)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS (R9)(BX*2), Z20
+	VFMADD231PS  Z20, Z18, Z4
+	VFMADD231PS  Z20, Z19, Z5
+	VBROADCASTSS (R9)(SI*1), Z20
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS (R9)(BX*4), Z20
+	VFMADD231PS  Z20, Z18, Z8
+	VFMADD231PS  Z20, Z19, Z9
+	VBROADCASTSS (R9)(DI*1), Z20
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS (R9)(SI*2), Z20
+	VFMADD231PS  Z20, Z18, Z12
+	VFMADD231PS  Z20, Z19, Z13
+	VBROADCASTSS (R10)(SI*2), Z20
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	VBROADCASTSS (R9)(BX*8), Z20
+	VFMADD231PS  Z20, Z18, Z16
+	VFMADD231PS  Z20, Z19, Z17
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	ADDQ         $0x00000080, DX
+	DECQ         R13
+	JNZ          copy
+	JMP          store
 
-tail:
-	TESTQ AX, AX
-	JE    store
+// func kernel512x10x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x10x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
 
-one:
-	VMOVUPS.Z    (DX), K1, Z10
-	VBROADCASTSS (CX), Z11
-	VFMADD231PS  Z11, Z10, Z0
-	VBROADCASTSS 4(CX), Z11
-	VFMADD231PS  Z11, Z10, Z1
-	VBROADCASTSS 8(CX), Z11
-	VFMADD231PS  Z11, Z10, Z2
-	VBROADCASTSS 12(CX), Z11
-	VFMADD231PS  Z11, Z10, Z3
-	VBROADCASTSS 16(CX), Z11
-	VFMADD231PS  Z11, Z10, Z4
-	VBROADCASTSS 20(CX), Z11
-	VFMADD231PS  Z11, Z10, Z5
-	VBROADCASTSS 24(CX), Z11
-	VFMADD231PS  Z11, Z10, Z6
-	VBROADCASTSS 28(CX), Z11
-	VFMADD231PS  Z11, Z10, Z7
-	VBROADCASTSS 32(CX), Z11
-	VFMADD231PS  Z11, Z10, Z8
-	VBROADCASTSS 36(CX), Z11
-	VFMADD231PS  Z11, Z10, Z9
-	ADDQ         SI, DX
-	ADDQ         $0x00000028, CX
-	DECQ         AX
-	JNZ          one
-
-store:
-	TESTQ     R8, R8
-	JE        set
-	VMOVUPS.Z (BX), K1, Z10
-	VADDPS    Z10, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
-	VADDPS    Z10, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
-	VADDPS    Z10, Z2, Z2
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
-	VADDPS    Z10, Z3, Z3
-	VMOVUPS   Z3, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
-	VADDPS    Z10, Z4, Z4
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
-	VADDPS    Z10, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
-	VADDPS    Z10, Z6, Z6
-	VMOVUPS   Z6, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
-	VADDPS    Z10, Z7, Z7
-	VMOVUPS   Z7, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
-	VADDPS    Z10, Z8, Z8
-	VMOVUPS   Z8, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z10
-	VADDPS    Z10, Z9, Z9
-	VMOVUPS   Z9, K1, (BX)
-	VZEROUPPER
-	RET
-
-set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z5, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z7, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z9, K1, (BX)
-	VZEROUPPER
-	RET
-
-// func kernel512x10x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x10x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3163,546 +3169,221 @@ TEXT ·kernel512x10x32(SB), NOSPLIT, $0-64
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z20
-	VMOVUPS.Z    64(DX), K2, Z21
-	VBROADCASTSS (CX), Z22
+whole:
+	PREFETCHT1   (R13)
+	ADDQ         R14, R13
+	VMOVUPS      (R11), Z20
+	VMOVUPS      64(R11), Z21
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VBROADCASTSS (R9), Z22
 	VFMADD231PS  Z22, Z20, Z0
 	VFMADD231PS  Z22, Z21, Z1
-	VBROADCASTSS 4(CX), Z22
+	VBROADCASTSS (R9)(BX*1), Z22
 	VFMADD231PS  Z22, Z20, Z2
 	VFMADD231PS  Z22, Z21, Z3
-	VBROADCASTSS 8(CX), Z22
+	VBROADCASTSS (R9)(BX*2), Z22
 	VFMADD231PS  Z22, Z20, Z4
 	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS 12(CX), Z22
+	VBROADCASTSS (R9)(SI*1), Z22
 	VFMADD231PS  Z22, Z20, Z6
 	VFMADD231PS  Z22, Z21, Z7
-	VBROADCASTSS 16(CX), Z22
+	VBROADCASTSS (R9)(BX*4), Z22
 	VFMADD231PS  Z22, Z20, Z8
 	VFMADD231PS  Z22, Z21, Z9
-	VBROADCASTSS 20(CX), Z22
+	VBROADCASTSS (R9)(DI*1), Z22
 	VFMADD231PS  Z22, Z20, Z10
 	VFMADD231PS  Z22, Z21, Z11
-	VBROADCASTSS 24(CX), Z22
+	VBROADCASTSS (R9)(SI*2), Z22
 	VFMADD231PS  Z22, Z20, Z12
 	VFMADD231PS  Z22, Z21, Z13
-	VBROADCASTSS 28(CX), Z22
+	VBROADCASTSS (R10)(SI*2), Z22
 	VFMADD231PS  Z22, Z20, Z14
 	VFMADD231PS  Z22, Z21, Z15
-	VBROADCASTSS 32(CX), Z22
+	VBROADCASTSS (R9)(BX*8), Z22
 	VFMADD231PS  Z22, Z20, Z16
 	VFMADD231PS  Z22, Z21, Z17
-	VBROADCASTSS 36(CX), Z22
+	VBROADCASTSS (R10)(BX*8), Z22
 	VFMADD231PS  Z22, Z20, Z18
 	VFMADD231PS  Z22, Z21, Z19
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z20
-	VMOVUPS.Z    64(DX), K2, Z21
-	VBROADCASTSS 40(CX), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z1
-	VBROADCASTSS 44(CX), Z22
-	VFMADD231PS  Z22, Z20, Z2
-	VFMADD231PS  Z22, Z21, Z3
-	VBROADCASTSS 48(CX), Z22
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS 52(CX), Z22
-	VFMADD231PS  Z22, Z20, Z6
-	VFMADD231PS  Z22, Z21, Z7
-	VBROADCASTSS 56(CX), Z22
-	VFMADD231PS  Z22, Z20, Z8
-	VFMADD231PS  Z22, Z21, Z9
-	VBROADCASTSS 60(CX), Z22
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	VBROADCASTSS 64(CX), Z22
-	VFMADD231PS  Z22, Z20, Z12
-	VFMADD231PS  Z22, Z21, Z13
-	VBROADCASTSS 68(CX), Z22
-	VFMADD231PS  Z22, Z20, Z14
-	VFMADD231PS  Z22, Z21, Z15
-	VBROADCASTSS 72(CX), Z22
-	VFMADD231PS  Z22, Z20, Z16
-	VFMADD231PS  Z22, Z21, Z17
-	VBROADCASTSS 76(CX), Z22
-	VFMADD231PS  Z22, Z20, Z18
-	VFMADD231PS  Z22, Z21, Z19
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z20
-	VMOVUPS.Z    64(DX), K2, Z21
-	VBROADCASTSS 80(CX), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z1
-	VBROADCASTSS 84(CX), Z22
-	VFMADD231PS  Z22, Z20, Z2
-	VFMADD231PS  Z22, Z21, Z3
-	VBROADCASTSS 88(CX), Z22
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS 92(CX), Z22
-	VFMADD231PS  Z22, Z20, Z6
-	VFMADD231PS  Z22, Z21, Z7
-	VBROADCASTSS 96(CX), Z22
-	VFMADD231PS  Z22, Z20, Z8
-	VFMADD231PS  Z22, Z21, Z9
-	VBROADCASTSS 100(CX), Z22
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	VBROADCASTSS 104(CX), Z22
-	VFMADD231PS  Z22, Z20, Z12
-	VFMADD231PS  Z22, Z21, Z13
-	VBROADCASTSS 108(CX), Z22
-	VFMADD231PS  Z22, Z20, Z14
-	VFMADD231PS  Z22, Z21, Z15
-	VBROADCASTSS 112(CX), Z22
-	VFMADD231PS  Z22, Z20, Z16
-	VFMADD231PS  Z22, Z21, Z17
-	VBROADCASTSS 116(CX), Z22
-	VFMADD231PS  Z22, Z20, Z18
-	VFMADD231PS  Z22, Z21, Z19
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z20
-	VMOVUPS.Z    64(DX), K2, Z21
-	VBROADCASTSS 120(CX), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z1
-	VBROADCASTSS 124(CX), Z22
-	VFMADD231PS  Z22, Z20, Z2
-	VFMADD231PS  Z22, Z21, Z3
-	VBROADCASTSS 128(CX), Z22
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS 132(CX), Z22
-	VFMADD231PS  Z22, Z20, Z6
-	VFMADD231PS  Z22, Z21, Z7
-	VBROADCASTSS 136(CX), Z22
-	VFMADD231PS  Z22, Z20, Z8
-	VFMADD231PS  Z22, Z21, Z9
-	VBROADCASTSS 140(CX), Z22
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	VBROADCASTSS 144(CX), Z22
-	VFMADD231PS  Z22, Z20, Z12
-	VFMADD231PS  Z22, Z21, Z13
-	VBROADCASTSS 148(CX), Z22
-	VFMADD231PS  Z22, Z20, Z14
-	VFMADD231PS  Z22, Z21, Z15
-	VBROADCASTSS 152(CX), Z22
-	VFMADD231PS  Z22, Z20, Z16
-	VFMADD231PS  Z22, Z21, Z17
-	VBROADCASTSS 156(CX), Z22
-	VFMADD231PS  Z22, Z20, Z18
-	VFMADD231PS  Z22, Z21, Z19
-	ADDQ         SI, DX
-	ADDQ         $0x000000a0, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z20
-	VMOVUPS.Z    64(DX), K2, Z21
-	VBROADCASTSS (CX), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z1
-	VBROADCASTSS 4(CX), Z22
-	VFMADD231PS  Z22, Z20, Z2
-	VFMADD231PS  Z22, Z21, Z3
-	VBROADCASTSS 8(CX), Z22
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS 12(CX), Z22
-	VFMADD231PS  Z22, Z20, Z6
-	VFMADD231PS  Z22, Z21, Z7
-	VBROADCASTSS 16(CX), Z22
-	VFMADD231PS  Z22, Z20, Z8
-	VFMADD231PS  Z22, Z21, Z9
-	VBROADCASTSS 20(CX), Z22
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	VBROADCASTSS 24(CX), Z22
-	VFMADD231PS  Z22, Z20, Z12
-	VFMADD231PS  Z22, Z21, Z13
-	VBROADCASTSS 28(CX), Z22
-	VFMADD231PS  Z22, Z20, Z14
-	VFMADD231PS  Z22, Z21, Z15
-	VBROADCASTSS 32(CX), Z22
-	VFMADD231PS  Z22, Z20, Z16
-	VFMADD231PS  Z22, Z21, Z17
-	VBROADCASTSS 36(CX), Z22
-	VFMADD231PS  Z22, Z20, Z18
-	VFMADD231PS  Z22, Z21, Z19
-	ADDQ         SI, DX
-	ADDQ         $0x00000028, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	DECQ         R15
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z20
+	VMOVUPS.Z (R9), K1, Z20
 	VADDPS    Z20, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z21
+	VMOVUPS.Z 64(R9), K2, Z21
 	VADDPS    Z21, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z20
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z20
 	VADDPS    Z20, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z21
+	VMOVUPS.Z 64(R9), K2, Z21
 	VADDPS    Z21, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z20
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z20
 	VADDPS    Z20, Z4, Z4
-	VMOVUPS.Z 64(BX), K2, Z21
+	VMOVUPS.Z 64(R9), K2, Z21
 	VADDPS    Z21, Z5, Z5
-	VMOVUPS   Z4, K1, (BX)
-	VMOVUPS   Z5, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z20
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z20
 	VADDPS    Z20, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z21
+	VMOVUPS.Z 64(R9), K2, Z21
 	VADDPS    Z21, Z7, Z7
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z20
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z20
 	VADDPS    Z20, Z8, Z8
-	VMOVUPS.Z 64(BX), K2, Z21
+	VMOVUPS.Z 64(R9), K2, Z21
 	VADDPS    Z21, Z9, Z9
-	VMOVUPS   Z8, K1, (BX)
-	VMOVUPS   Z9, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z20
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z20
 	VADDPS    Z20, Z10, Z10
-	VMOVUPS.Z 64(BX), K2, Z21
+	VMOVUPS.Z 64(R9), K2, Z21
 	VADDPS    Z21, Z11, Z11
-	VMOVUPS   Z10, K1, (BX)
-	VMOVUPS   Z11, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z20
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z20
 	VADDPS    Z20, Z12, Z12
-	VMOVUPS.Z 64(BX), K2, Z21
+	VMOVUPS.Z 64(R9), K2, Z21
 	VADDPS    Z21, Z13, Z13
-	VMOVUPS   Z12, K1, (BX)
-	VMOVUPS   Z13, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z20
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z20
 	VADDPS    Z20, Z14, Z14
-	VMOVUPS.Z 64(BX), K2, Z21
+	VMOVUPS.Z 64(R9), K2, Z21
 	VADDPS    Z21, Z15, Z15
-	VMOVUPS   Z14, K1, (BX)
-	VMOVUPS   Z15, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z20
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z20
 	VADDPS    Z20, Z16, Z16
-	VMOVUPS.Z 64(BX), K2, Z21
+	VMOVUPS.Z 64(R9), K2, Z21
 	VADDPS    Z21, Z17, Z17
-	VMOVUPS   Z16, K1, (BX)
-	VMOVUPS   Z17, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z20
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z20
 	VADDPS    Z20, Z18, Z18
-	VMOVUPS.Z 64(BX), K2, Z21
+	VMOVUPS.Z 64(R9), K2, Z21
 	VADDPS    Z21, Z19, Z19
-	VMOVUPS   Z18, K1, (BX)
-	VMOVUPS   Z19, K2, 64(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	VMOVUPS Z5, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	VMOVUPS Z9, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	VMOVUPS Z11, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VMOVUPS Z13, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z14, K1, (BX)
-	VMOVUPS Z15, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z16, K1, (BX)
-	VMOVUPS Z17, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z18, K1, (BX)
-	VMOVUPS Z19, K2, 64(BX)
+	VMOVUPS Z0, K1, (R9)
+	VMOVUPS Z1, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	VMOVUPS Z3, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	VMOVUPS Z5, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	VMOVUPS Z7, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	VMOVUPS Z9, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	VMOVUPS Z11, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	VMOVUPS Z13, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z14, K1, (R9)
+	VMOVUPS Z15, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z16, K1, (R9)
+	VMOVUPS Z17, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z18, K1, (R9)
+	VMOVUPS Z19, K2, 64(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x11x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x11x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	CMPQ   AX, $0x04
-	JLT    tail
+copying:
+	MOVQ (AX), R13
 
-four:
-	VMOVUPS.Z    (DX), K1, Z11
-	VBROADCASTSS (CX), Z12
-	VFMADD231PS  Z12, Z11, Z0
-	VBROADCASTSS 4(CX), Z12
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 8(CX), Z12
-	VFMADD231PS  Z12, Z11, Z2
-	VBROADCASTSS 12(CX), Z12
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 16(CX), Z12
-	VFMADD231PS  Z12, Z11, Z4
-	VBROADCASTSS 20(CX), Z12
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 24(CX), Z12
-	VFMADD231PS  Z12, Z11, Z6
-	VBROADCASTSS 28(CX), Z12
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 32(CX), Z12
-	VFMADD231PS  Z12, Z11, Z8
-	VBROADCASTSS 36(CX), Z12
-	VFMADD231PS  Z12, Z11, Z9
-	VBROADCASTSS 40(CX), Z12
-	VFMADD231PS  Z12, Z11, Z10
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z11
-	VBROADCASTSS 44(CX), Z12
-	VFMADD231PS  Z12, Z11, Z0
-	VBROADCASTSS 48(CX), Z12
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 52(CX), Z12
-	VFMADD231PS  Z12, Z11, Z2
-	VBROADCASTSS 56(CX), Z12
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 60(CX), Z12
-	VFMADD231PS  Z12, Z11, Z4
-	VBROADCASTSS 64(CX), Z12
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 68(CX), Z12
-	VFMADD231PS  Z12, Z11, Z6
-	VBROADCASTSS 72(CX), Z12
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 76(CX), Z12
-	VFMADD231PS  Z12, Z11, Z8
-	VBROADCASTSS 80(CX), Z12
-	VFMADD231PS  Z12, Z11, Z9
-	VBROADCASTSS 84(CX), Z12
-	VFMADD231PS  Z12, Z11, Z10
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z11
-	VBROADCASTSS 88(CX), Z12
-	VFMADD231PS  Z12, Z11, Z0
-	VBROADCASTSS 92(CX), Z12
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 96(CX), Z12
-	VFMADD231PS  Z12, Z11, Z2
-	VBROADCASTSS 100(CX), Z12
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 104(CX), Z12
-	VFMADD231PS  Z12, Z11, Z4
-	VBROADCASTSS 108(CX), Z12
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 112(CX), Z12
-	VFMADD231PS  Z12, Z11, Z6
-	VBROADCASTSS 116(CX), Z12
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 120(CX), Z12
-	VFMADD231PS  Z12, Z11, Z8
-	VBROADCASTSS 124(CX), Z12
-	VFMADD231PS  Z12, Z11, Z9
-	VBROADCASTSS 128(CX), Z12
-	VFMADD231PS  Z12, Z11, Z10
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z11
-	VBROADCASTSS 132(CX), Z12
-	VFMADD231PS  Z12, Z11, Z0
-	VBROADCASTSS 136(CX), Z12
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 140(CX), Z12
-	VFMADD231PS  Z12, Z11, Z2
-	VBROADCASTSS 144(CX), Z12
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 148(CX), Z12
-	VFMADD231PS  Z12, Z11, Z4
-	VBROADCASTSS 152(CX), Z12
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 156(CX), Z12
-	VFMADD231PS  Z12, Z11, Z6
-	VBROADCASTSS 160(CX), Z12
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 164(CX), Z12
-	VFMADD231PS  Z12, Z11, Z8
-	VBROADCASTSS 168(CX), Z12
-	VFMADD231PS  Z12, Z11, Z9
-	VBROADCASTSS 172(CX), Z12
-	VFMADD231PS  Z12, Z11, Z10
-	ADDQ         SI, DX
-	ADDQ         $0x000000b0, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
+copy:
+	VMOVUPS.Z    (R11), K1, Z20
+	VMOVUPS.Z    64(R11), K2, Z21
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VMOVUPS      Z20, (DX)
+	VMOVUPS      Z21, 64(DX)
+	VBROADCASTSS (R9), Z22
+	VFMADD231PS  Z22, Z20, Z0
+	VFMADD231PS  Z22, Z21, Z1
+	VBROADCASTSS (R9)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z2
+	VFMADD231PS  Z22, Z21, Z3
+	VBROADCASTSS (R9)(BX*2), Z22
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	VBROADCASTSS (R9)(SI*1), Z22
+	VFMADD231PS  Z22, Z20, Z6
+	VFMADD231PS  Z22, Z21, Z7
+	VBROADCASTSS (R9)(BX*4), Z22
+	VFMADD231PS  Z22, Z20, Z8
+	VFMADD231PS  Z22, Z21, Z9
+	VBROADCASTSS (R9)(DI*1), Z22
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+	VBROADCASTSS (R9)(SI*2), Z22
+	VFMADD231PS  Z22, Z20, Z12
+	VFMADD231PS  Z22, Z21, Z13
+	VBROADCASTSS (R10)(SI*2), Z22
+	VFMADD231PS  Z22, Z20, Z14
+	VFMADD231PS  Z22, Z21, Z15
+	VBROADCASTSS (R9)(BX*8), Z22
+	VFMADD231PS  Z22, Z20, Z16
+	VFMADD231PS  Z22, Z21, Z17
+	VBROADCASTSS (R10)(BX*8), Z22
+	VFMADD231PS  Z22, Z20, Z18
+	VFMADD231PS  Z22, Z21, Z19
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	ADDQ         $0x00000080, DX
+	DECQ         R13
+	JNZ          copy
+	JMP          store
 
-tail:
-	TESTQ AX, AX
-	JE    store
+// func kernel512x11x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x11x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
 
-one:
-	VMOVUPS.Z    (DX), K1, Z11
-	VBROADCASTSS (CX), Z12
-	VFMADD231PS  Z12, Z11, Z0
-	VBROADCASTSS 4(CX), Z12
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 8(CX), Z12
-	VFMADD231PS  Z12, Z11, Z2
-	VBROADCASTSS 12(CX), Z12
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 16(CX), Z12
-	VFMADD231PS  Z12, Z11, Z4
-	VBROADCASTSS 20(CX), Z12
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 24(CX), Z12
-	VFMADD231PS  Z12, Z11, Z6
-	VBROADCASTSS 28(CX), Z12
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 32(CX), Z12
-	VFMADD231PS  Z12, Z11, Z8
-	VBROADCASTSS 36(CX), Z12
-	VFMADD231PS  Z12, Z11, Z9
-	VBROADCASTSS 40(CX), Z12
-	VFMADD231PS  Z12, Z11, Z10
-	ADDQ         SI, DX
-	ADDQ         $0x0000002c, CX
-	DECQ         AX
-	JNZ          one
-
-store:
-	TESTQ     R8, R8
-	JE        set
-	VMOVUPS.Z (BX), K1, Z11
-	VADDPS    Z11, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z11
-	VADDPS    Z11, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z11
-	VADDPS    Z11, Z2, Z2
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z11
-	VADDPS    Z11, Z3, Z3
-	VMOVUPS   Z3, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z11
-	VADDPS    Z11, Z4, Z4
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z11
-	VADDPS    Z11, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z11
-	VADDPS    Z11, Z6, Z6
-	VMOVUPS   Z6, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z11
-	VADDPS    Z11, Z7, Z7
-	VMOVUPS   Z7, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z11
-	VADDPS    Z11, Z8, Z8
-	VMOVUPS   Z8, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z11
-	VADDPS    Z11, Z9, Z9
-	VMOVUPS   Z9, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z11
-	VADDPS    Z11, Z10, Z10
-	VMOVUPS   Z10, K1, (BX)
-	VZEROUPPER
-	RET
-
-set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z5, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z7, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z9, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	VZEROUPPER
-	RET
-
-// func kernel512x11x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x11x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3725,588 +3406,235 @@ TEXT ·kernel512x11x32(SB), NOSPLIT, $0-64
 	VPXORD Z19, Z19, Z19
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z22
-	VMOVUPS.Z    64(DX), K2, Z23
-	VBROADCASTSS (CX), Z24
+whole:
+	PREFETCHT1   (R13)
+	ADDQ         R14, R13
+	VMOVUPS      (R11), Z22
+	VMOVUPS      64(R11), Z23
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VBROADCASTSS (R9), Z24
 	VFMADD231PS  Z24, Z22, Z0
 	VFMADD231PS  Z24, Z23, Z1
-	VBROADCASTSS 4(CX), Z24
+	VBROADCASTSS (R9)(BX*1), Z24
 	VFMADD231PS  Z24, Z22, Z2
 	VFMADD231PS  Z24, Z23, Z3
-	VBROADCASTSS 8(CX), Z24
+	VBROADCASTSS (R9)(BX*2), Z24
 	VFMADD231PS  Z24, Z22, Z4
 	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS 12(CX), Z24
+	VBROADCASTSS (R9)(SI*1), Z24
 	VFMADD231PS  Z24, Z22, Z6
 	VFMADD231PS  Z24, Z23, Z7
-	VBROADCASTSS 16(CX), Z24
+	VBROADCASTSS (R9)(BX*4), Z24
 	VFMADD231PS  Z24, Z22, Z8
 	VFMADD231PS  Z24, Z23, Z9
-	VBROADCASTSS 20(CX), Z24
+	VBROADCASTSS (R9)(DI*1), Z24
 	VFMADD231PS  Z24, Z22, Z10
 	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS 24(CX), Z24
+	VBROADCASTSS (R9)(SI*2), Z24
 	VFMADD231PS  Z24, Z22, Z12
 	VFMADD231PS  Z24, Z23, Z13
-	VBROADCASTSS 28(CX), Z24
+	VBROADCASTSS (R10)(SI*2), Z24
 	VFMADD231PS  Z24, Z22, Z14
 	VFMADD231PS  Z24, Z23, Z15
-	VBROADCASTSS 32(CX), Z24
+	VBROADCASTSS (R9)(BX*8), Z24
 	VFMADD231PS  Z24, Z22, Z16
 	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS 36(CX), Z24
+	VBROADCASTSS (R10)(BX*8), Z24
 	VFMADD231PS  Z24, Z22, Z18
 	VFMADD231PS  Z24, Z23, Z19
-	VBROADCASTSS 40(CX), Z24
+	VBROADCASTSS (R9)(DI*2), Z24
 	VFMADD231PS  Z24, Z22, Z20
 	VFMADD231PS  Z24, Z23, Z21
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z22
-	VMOVUPS.Z    64(DX), K2, Z23
-	VBROADCASTSS 44(CX), Z24
-	VFMADD231PS  Z24, Z22, Z0
-	VFMADD231PS  Z24, Z23, Z1
-	VBROADCASTSS 48(CX), Z24
-	VFMADD231PS  Z24, Z22, Z2
-	VFMADD231PS  Z24, Z23, Z3
-	VBROADCASTSS 52(CX), Z24
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS 56(CX), Z24
-	VFMADD231PS  Z24, Z22, Z6
-	VFMADD231PS  Z24, Z23, Z7
-	VBROADCASTSS 60(CX), Z24
-	VFMADD231PS  Z24, Z22, Z8
-	VFMADD231PS  Z24, Z23, Z9
-	VBROADCASTSS 64(CX), Z24
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS 68(CX), Z24
-	VFMADD231PS  Z24, Z22, Z12
-	VFMADD231PS  Z24, Z23, Z13
-	VBROADCASTSS 72(CX), Z24
-	VFMADD231PS  Z24, Z22, Z14
-	VFMADD231PS  Z24, Z23, Z15
-	VBROADCASTSS 76(CX), Z24
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS 80(CX), Z24
-	VFMADD231PS  Z24, Z22, Z18
-	VFMADD231PS  Z24, Z23, Z19
-	VBROADCASTSS 84(CX), Z24
-	VFMADD231PS  Z24, Z22, Z20
-	VFMADD231PS  Z24, Z23, Z21
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z22
-	VMOVUPS.Z    64(DX), K2, Z23
-	VBROADCASTSS 88(CX), Z24
-	VFMADD231PS  Z24, Z22, Z0
-	VFMADD231PS  Z24, Z23, Z1
-	VBROADCASTSS 92(CX), Z24
-	VFMADD231PS  Z24, Z22, Z2
-	VFMADD231PS  Z24, Z23, Z3
-	VBROADCASTSS 96(CX), Z24
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS 100(CX), Z24
-	VFMADD231PS  Z24, Z22, Z6
-	VFMADD231PS  Z24, Z23, Z7
-	VBROADCASTSS 104(CX), Z24
-	VFMADD231PS  Z24, Z22, Z8
-	VFMADD231PS  Z24, Z23, Z9
-	VBROADCASTSS 108(CX), Z24
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS 112(CX), Z24
-	VFMADD231PS  Z24, Z22, Z12
-	VFMADD231PS  Z24, Z23, Z13
-	VBROADCASTSS 116(CX), Z24
-	VFMADD231PS  Z24, Z22, Z14
-	VFMADD231PS  Z24, Z23, Z15
-	VBROADCASTSS 120(CX), Z24
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS 124(CX), Z24
-	VFMADD231PS  Z24, Z22, Z18
-	VFMADD231PS  Z24, Z23, Z19
-	VBROADCASTSS 128(CX), Z24
-	VFMADD231PS  Z24, Z22, Z20
-	VFMADD231PS  Z24, Z23, Z21
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z22
-	VMOVUPS.Z    64(DX), K2, Z23
-	VBROADCASTSS 132(CX), Z24
-	VFMADD231PS  Z24, Z22, Z0
-	VFMADD231PS  Z24, Z23, Z1
-	VBROADCASTSS 136(CX), Z24
-	VFMADD231PS  Z24, Z22, Z2
-	VFMADD231PS  Z24, Z23, Z3
-	VBROADCASTSS 140(CX), Z24
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS 144(CX), Z24
-	VFMADD231PS  Z24, Z22, Z6
-	VFMADD231PS  Z24, Z23, Z7
-	VBROADCASTSS 148(CX), Z24
-	VFMADD231PS  Z24, Z22, Z8
-	VFMADD231PS  Z24, Z23, Z9
-	VBROADCASTSS 152(CX), Z24
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS 156(CX), Z24
-	VFMADD231PS  Z24, Z22, Z12
-	VFMADD231PS  Z24, Z23, Z13
-	VBROADCASTSS 160(CX), Z24
-	VFMADD231PS  Z24, Z22, Z14
-	VFMADD231PS  Z24, Z23, Z15
-	VBROADCASTSS 164(CX), Z24
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS 168(CX), Z24
-	VFMADD231PS  Z24, Z22, Z18
-	VFMADD231PS  Z24, Z23, Z19
-	VBROADCASTSS 172(CX), Z24
-	VFMADD231PS  Z24, Z22, Z20
-	VFMADD231PS  Z24, Z23, Z21
-	ADDQ         SI, DX
-	ADDQ         $0x000000b0, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z22
-	VMOVUPS.Z    64(DX), K2, Z23
-	VBROADCASTSS (CX), Z24
-	VFMADD231PS  Z24, Z22, Z0
-	VFMADD231PS  Z24, Z23, Z1
-	VBROADCASTSS 4(CX), Z24
-	VFMADD231PS  Z24, Z22, Z2
-	VFMADD231PS  Z24, Z23, Z3
-	VBROADCASTSS 8(CX), Z24
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS 12(CX), Z24
-	VFMADD231PS  Z24, Z22, Z6
-	VFMADD231PS  Z24, Z23, Z7
-	VBROADCASTSS 16(CX), Z24
-	VFMADD231PS  Z24, Z22, Z8
-	VFMADD231PS  Z24, Z23, Z9
-	VBROADCASTSS 20(CX), Z24
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS 24(CX), Z24
-	VFMADD231PS  Z24, Z22, Z12
-	VFMADD231PS  Z24, Z23, Z13
-	VBROADCASTSS 28(CX), Z24
-	VFMADD231PS  Z24, Z22, Z14
-	VFMADD231PS  Z24, Z23, Z15
-	VBROADCASTSS 32(CX), Z24
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS 36(CX), Z24
-	VFMADD231PS  Z24, Z22, Z18
-	VFMADD231PS  Z24, Z23, Z19
-	VBROADCASTSS 40(CX), Z24
-	VFMADD231PS  Z24, Z22, Z20
-	VFMADD231PS  Z24, Z23, Z21
-	ADDQ         SI, DX
-	ADDQ         $0x0000002c, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	DECQ         R15
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z22
+	VMOVUPS.Z (R9), K1, Z22
 	VADDPS    Z22, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z23
+	VMOVUPS.Z 64(R9), K2, Z23
 	VADDPS    Z23, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z22
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z22
 	VADDPS    Z22, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z23
+	VMOVUPS.Z 64(R9), K2, Z23
 	VADDPS    Z23, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z22
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z22
 	VADDPS    Z22, Z4, Z4
-	VMOVUPS.Z 64(BX), K2, Z23
+	VMOVUPS.Z 64(R9), K2, Z23
 	VADDPS    Z23, Z5, Z5
-	VMOVUPS   Z4, K1, (BX)
-	VMOVUPS   Z5, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z22
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z22
 	VADDPS    Z22, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z23
+	VMOVUPS.Z 64(R9), K2, Z23
 	VADDPS    Z23, Z7, Z7
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z22
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z22
 	VADDPS    Z22, Z8, Z8
-	VMOVUPS.Z 64(BX), K2, Z23
+	VMOVUPS.Z 64(R9), K2, Z23
 	VADDPS    Z23, Z9, Z9
-	VMOVUPS   Z8, K1, (BX)
-	VMOVUPS   Z9, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z22
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z22
 	VADDPS    Z22, Z10, Z10
-	VMOVUPS.Z 64(BX), K2, Z23
+	VMOVUPS.Z 64(R9), K2, Z23
 	VADDPS    Z23, Z11, Z11
-	VMOVUPS   Z10, K1, (BX)
-	VMOVUPS   Z11, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z22
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z22
 	VADDPS    Z22, Z12, Z12
-	VMOVUPS.Z 64(BX), K2, Z23
+	VMOVUPS.Z 64(R9), K2, Z23
 	VADDPS    Z23, Z13, Z13
-	VMOVUPS   Z12, K1, (BX)
-	VMOVUPS   Z13, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z22
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z22
 	VADDPS    Z22, Z14, Z14
-	VMOVUPS.Z 64(BX), K2, Z23
+	VMOVUPS.Z 64(R9), K2, Z23
 	VADDPS    Z23, Z15, Z15
-	VMOVUPS   Z14, K1, (BX)
-	VMOVUPS   Z15, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z22
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z22
 	VADDPS    Z22, Z16, Z16
-	VMOVUPS.Z 64(BX), K2, Z23
+	VMOVUPS.Z 64(R9), K2, Z23
 	VADDPS    Z23, Z17, Z17
-	VMOVUPS   Z16, K1, (BX)
-	VMOVUPS   Z17, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z22
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z22
 	VADDPS    Z22, Z18, Z18
-	VMOVUPS.Z 64(BX), K2, Z23
+	VMOVUPS.Z 64(R9), K2, Z23
 	VADDPS    Z23, Z19, Z19
-	VMOVUPS   Z18, K1, (BX)
-	VMOVUPS   Z19, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z22
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z22
 	VADDPS    Z22, Z20, Z20
-	VMOVUPS.Z 64(BX), K2, Z23
+	VMOVUPS.Z 64(R9), K2, Z23
 	VADDPS    Z23, Z21, Z21
-	VMOVUPS   Z20, K1, (BX)
-	VMOVUPS   Z21, K2, 64(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	VMOVUPS Z5, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	VMOVUPS Z9, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	VMOVUPS Z11, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VMOVUPS Z13, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z14, K1, (BX)
-	VMOVUPS Z15, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z16, K1, (BX)
-	VMOVUPS Z17, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z18, K1, (BX)
-	VMOVUPS Z19, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z20, K1, (BX)
-	VMOVUPS Z21, K2, 64(BX)
+	VMOVUPS Z0, K1, (R9)
+	VMOVUPS Z1, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	VMOVUPS Z3, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	VMOVUPS Z5, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	VMOVUPS Z7, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	VMOVUPS Z9, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	VMOVUPS Z11, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	VMOVUPS Z13, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z14, K1, (R9)
+	VMOVUPS Z15, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z16, K1, (R9)
+	VMOVUPS Z17, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z18, K1, (R9)
+	VMOVUPS Z19, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z20, K1, (R9)
+	VMOVUPS Z21, K2, 64(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x12x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x12x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	CMPQ   AX, $0x04
-	JLT    tail
+copying:
+	MOVQ (AX), R13
 
-four:
-	VMOVUPS.Z    (DX), K1, Z12
-	VBROADCASTSS (CX), Z13
-	VFMADD231PS  Z13, Z12, Z0
-	VBROADCASTSS 4(CX), Z13
-	VFMADD231PS  Z13, Z12, Z1
-	VBROADCASTSS 8(CX), Z13
-	VFMADD231PS  Z13, Z12, Z2
-	VBROADCASTSS 12(CX), Z13
-	VFMADD231PS  Z13, Z12, Z3
-	VBROADCASTSS 16(CX), Z13
-	VFMADD231PS  Z13, Z12, Z4
-	VBROADCASTSS 20(CX), Z13
-	VFMADD231PS  Z13, Z12, Z5
-	VBROADCASTSS 24(CX), Z13
-	VFMADD231PS  Z13, Z12, Z6
-	VBROADCASTSS 28(CX), Z13
-	VFMADD231PS  Z13, Z12, Z7
-	VBROADCASTSS 32(CX), Z13
-	VFMADD231PS  Z13, Z12, Z8
-	VBROADCASTSS 36(CX), Z13
-	VFMADD231PS  Z13, Z12, Z9
-	VBROADCASTSS 40(CX), Z13
-	VFMADD231PS  Z13, Z12, Z10
-	VBROADCASTSS 44(CX), Z13
-	VFMADD231PS  Z13, Z12, Z11
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z12
-	VBROADCASTSS 48(CX), Z13
-	VFMADD231PS  Z13, Z12, Z0
-	VBROADCASTSS 52(CX), Z13
-	VFMADD231PS  Z13, Z12, Z1
-	VBROADCASTSS 56(CX), Z13
-	VFMADD231PS  Z13, Z12, Z2
-	VBROADCASTSS 60(CX), Z13
-	VFMADD231PS  Z13, Z12, Z3
-	VBROADCASTSS 64(CX), Z13
-	VFMADD231PS  Z13, Z12, Z4
-	VBROADCASTSS 68(CX), Z13
-	VFMADD231PS  Z13, Z12, Z5
-	VBROADCASTSS 72(CX), Z13
-	VFMADD231PS  Z13, Z12, Z6
-	VBROADCASTSS 76(CX), Z13
-	VFMADD231PS  Z13, Z12, Z7
-	VBROADCASTSS 80(CX), Z13
-	VFMADD231PS  Z13, Z12, Z8
-	VBROADCASTSS 84(CX), Z13
-	VFMADD231PS  Z13, Z12, Z9
-	VBROADCASTSS 88(CX), Z13
-	VFMADD231PS  Z13, Z12, Z10
-	VBROADCASTSS 92(CX), Z13
-	VFMADD231PS  Z13, Z12, Z11
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z12
-	VBROADCASTSS 96(CX), Z13
-	VFMADD231PS  Z13, Z12, Z0
-	VBROADCASTSS 100(CX), Z13
-	VFMADD231PS  Z13, Z12, Z1
-	VBROADCASTSS 104(CX), Z13
-	VFMADD231PS  Z13, Z12, Z2
-	VBROADCASTSS 108(CX), Z13
-	VFMADD231PS  Z13, Z12, Z3
-	VBROADCASTSS 112(CX), Z13
-	VFMADD231PS  Z13, Z12, Z4
-	VBROADCASTSS 116(CX), Z13
-	VFMADD231PS  Z13, Z12, Z5
-	VBROADCASTSS 120(CX), Z13
-	VFMADD231PS  Z13, Z12, Z6
-	VBROADCASTSS 124(CX), Z13
-	VFMADD231PS  Z13, Z12, Z7
-	VBROADCASTSS 128(CX), Z13
-	VFMADD231PS  Z13, Z12, Z8
-	VBROADCASTSS 132(CX), Z13
-	VFMADD231PS  Z13, Z12, Z9
-	VBROADCASTSS 136(CX), Z13
-	VFMADD231PS  Z13, Z12, Z10
-	VBROADCASTSS 140(CX), Z13
-	VFMADD231PS  Z13, Z12, Z11
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z12
-	VBROADCASTSS 144(CX), Z13
-	VFMADD231PS  Z13, Z12, Z0
-	VBROADCASTSS 148(CX), Z13
-	VFMADD231PS  Z13, Z12, Z1
-	VBROADCASTSS 152(CX), Z13
-	VFMADD231PS  Z13, Z12, Z2
-	VBROADCASTSS 156(CX), Z13
-	VFMADD231PS  Z13, Z12, Z3
-	VBROADCASTSS 160(CX), Z13
-	VFMADD231PS  Z13, Z12, Z4
-	VBROADCASTSS 164(CX), Z13
-	VFMADD231PS  Z13, Z12, Z5
-	VBROADCASTSS 168(CX), Z13
-	VFMADD231PS  Z13, Z12, Z6
-	VBROADCASTSS 172(CX), Z13
-	VFMADD231PS  Z13, Z12, Z7
-	VBROADCASTSS 176(CX), Z13
-	VFMADD231PS  Z13, Z12, Z8
-	VBROADCASTSS 180(CX), Z13
-	VFMADD231PS  Z13, Z12, Z9
-	VBROADCASTSS 184(CX), Z13
-	VFMADD231PS  Z13, Z12, Z10
-	VBROADCASTSS 188(CX), Z13
-	VFMADD231PS  Z13, Z12, Z11
-	ADDQ         SI, DX
-	ADDQ         $0x000000c0, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
+copy:
+	VMOVUPS.Z    (R11), K1, Z22
+	VMOVUPS.Z    64(R11), K2, Z23
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VMOVUPS      Z22, (DX)
+	VMOVUPS      Z23, 64(DX)
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z24, Z22, Z0
+	VFMADD231PS  Z24, Z23, Z1
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z2
+	VFMADD231PS  Z24, Z23, Z3
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z24, Z22, Z4
+	VFMADD231PS  Z24, Z23, Z5
+	VBROADCASTSS (R9)(SI*1), Z24
+	VFMADD231PS  Z24, Z22, Z6
+	VFMADD231PS  Z24, Z23, Z7
+	VBROADCASTSS (R9)(BX*4), Z24
+	VFMADD231PS  Z24, Z22, Z8
+	VFMADD231PS  Z24, Z23, Z9
+	VBROADCASTSS (R9)(DI*1), Z24
+	VFMADD231PS  Z24, Z22, Z10
+	VFMADD231PS  Z24, Z23, Z11
+	VBROADCASTSS (R9)(SI*2), Z24
+	VFMADD231PS  Z24, Z22, Z12
+	VFMADD231PS  Z24, Z23, Z13
+	VBROADCASTSS (R10)(SI*2), Z24
+	VFMADD231PS  Z24, Z22, Z14
+	VFMADD231PS  Z24, Z23, Z15
+	VBROADCASTSS (R9)(BX*8), Z24
+	VFMADD231PS  Z24, Z22, Z16
+	VFMADD231PS  Z24, Z23, Z17
+	VBROADCASTSS (R10)(BX*8), Z24
+	VFMADD231PS  Z24, Z22, Z18
+	VFMADD231PS  Z24, Z23, Z19
+	VBROADCASTSS (R9)(DI*2), Z24
+	VFMADD231PS  Z24, Z22, Z20
+	VFMADD231PS  Z24, Z23, Z21
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	ADDQ         $0x00000080, DX
+	DECQ         R13
+	JNZ          copy
+	JMP          store
 
-tail:
-	TESTQ AX, AX
-	JE    store
+// func kernel512x12x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x12x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
 
-one:
-	VMOVUPS.Z    (DX), K1, Z12
-	VBROADCASTSS (CX), Z13
-	VFMADD231PS  Z13, Z12, Z0
-	VBROADCASTSS 4(CX), Z13
-	VFMADD231PS  Z13, Z12, Z1
-	VBROADCASTSS 8(CX), Z13
-	VFMADD231PS  Z13, Z12, Z2
-	VBROADCASTSS 12(CX), Z13
-	VFMADD231PS  Z13, Z12, Z3
-	VBROADCASTSS 16(CX), Z13
-	VFMADD231PS  Z13, Z12, Z4
-	VBROADCASTSS 20(CX), Z13
-	VFMADD231PS  Z13, Z12, Z5
-	VBROADCASTSS 24(CX), Z13
-	VFMADD231PS  Z13, Z12, Z6
-	VBROADCASTSS 28(CX), Z13
-	VFMADD231PS  Z13, Z12, Z7
-	VBROADCASTSS 32(CX), Z13
-	VFMADD231PS  Z13, Z12, Z8
-	VBROADCASTSS 36(CX), Z13
-	VFMADD231PS  Z13, Z12, Z9
-	VBROADCASTSS 40(CX), Z13
-	VFMADD231PS  Z13, Z12, Z10
-	VBROADCASTSS 44(CX), Z13
-	VFMADD231PS  Z13, Z12, Z11
-	ADDQ         SI, DX
-	ADDQ         $0x00000030, CX
-	DECQ         AX
-	JNZ          one
-
-store:
-	TESTQ     R8, R8
-	JE        set
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z2, Z2
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z3, Z3
-	VMOVUPS   Z3, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z4, Z4
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z6, Z6
-	VMOVUPS   Z6, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z7, Z7
-	VMOVUPS   Z7, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z8, Z8
-	VMOVUPS   Z8, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z9, Z9
-	VMOVUPS   Z9, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z10, Z10
-	VMOVUPS   Z10, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z11, Z11
-	VMOVUPS   Z11, K1, (BX)
-	VZEROUPPER
-	RET
-
-set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z5, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z7, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z9, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z11, K1, (BX)
-	VZEROUPPER
-	RET
-
-// func kernel512x12x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x12x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4331,630 +3659,249 @@ TEXT ·kernel512x12x32(SB), NOSPLIT, $0-64
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z24
-	VMOVUPS.Z    64(DX), K2, Z25
-	VBROADCASTSS (CX), Z26
+whole:
+	PREFETCHT1   (R13)
+	ADDQ         R14, R13
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VBROADCASTSS (R9), Z26
 	VFMADD231PS  Z26, Z24, Z0
 	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS 4(CX), Z26
+	VBROADCASTSS (R9)(BX*1), Z26
 	VFMADD231PS  Z26, Z24, Z2
 	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS 8(CX), Z26
+	VBROADCASTSS (R9)(BX*2), Z26
 	VFMADD231PS  Z26, Z24, Z4
 	VFMADD231PS  Z26, Z25, Z5
-	VBROADCASTSS 12(CX), Z26
+	VBROADCASTSS (R9)(SI*1), Z26
 	VFMADD231PS  Z26, Z24, Z6
 	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS 16(CX), Z26
+	VBROADCASTSS (R9)(BX*4), Z26
 	VFMADD231PS  Z26, Z24, Z8
 	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS 20(CX), Z26
+	VBROADCASTSS (R9)(DI*1), Z26
 	VFMADD231PS  Z26, Z24, Z10
 	VFMADD231PS  Z26, Z25, Z11
-	VBROADCASTSS 24(CX), Z26
+	VBROADCASTSS (R9)(SI*2), Z26
 	VFMADD231PS  Z26, Z24, Z12
 	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS 28(CX), Z26
+	VBROADCASTSS (R10)(SI*2), Z26
 	VFMADD231PS  Z26, Z24, Z14
 	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS 32(CX), Z26
+	VBROADCASTSS (R9)(BX*8), Z26
 	VFMADD231PS  Z26, Z24, Z16
 	VFMADD231PS  Z26, Z25, Z17
-	VBROADCASTSS 36(CX), Z26
+	VBROADCASTSS (R10)(BX*8), Z26
 	VFMADD231PS  Z26, Z24, Z18
 	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS 40(CX), Z26
+	VBROADCASTSS (R9)(DI*2), Z26
 	VFMADD231PS  Z26, Z24, Z20
 	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS 44(CX), Z26
+	VBROADCASTSS (R10)(DI*2), Z26
 	VFMADD231PS  Z26, Z24, Z22
 	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z24
-	VMOVUPS.Z    64(DX), K2, Z25
-	VBROADCASTSS 48(CX), Z26
-	VFMADD231PS  Z26, Z24, Z0
-	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS 52(CX), Z26
-	VFMADD231PS  Z26, Z24, Z2
-	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS 56(CX), Z26
-	VFMADD231PS  Z26, Z24, Z4
-	VFMADD231PS  Z26, Z25, Z5
-	VBROADCASTSS 60(CX), Z26
-	VFMADD231PS  Z26, Z24, Z6
-	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS 64(CX), Z26
-	VFMADD231PS  Z26, Z24, Z8
-	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS 68(CX), Z26
-	VFMADD231PS  Z26, Z24, Z10
-	VFMADD231PS  Z26, Z25, Z11
-	VBROADCASTSS 72(CX), Z26
-	VFMADD231PS  Z26, Z24, Z12
-	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS 76(CX), Z26
-	VFMADD231PS  Z26, Z24, Z14
-	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS 80(CX), Z26
-	VFMADD231PS  Z26, Z24, Z16
-	VFMADD231PS  Z26, Z25, Z17
-	VBROADCASTSS 84(CX), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS 88(CX), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS 92(CX), Z26
-	VFMADD231PS  Z26, Z24, Z22
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z24
-	VMOVUPS.Z    64(DX), K2, Z25
-	VBROADCASTSS 96(CX), Z26
-	VFMADD231PS  Z26, Z24, Z0
-	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS 100(CX), Z26
-	VFMADD231PS  Z26, Z24, Z2
-	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS 104(CX), Z26
-	VFMADD231PS  Z26, Z24, Z4
-	VFMADD231PS  Z26, Z25, Z5
-	VBROADCASTSS 108(CX), Z26
-	VFMADD231PS  Z26, Z24, Z6
-	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS 112(CX), Z26
-	VFMADD231PS  Z26, Z24, Z8
-	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS 116(CX), Z26
-	VFMADD231PS  Z26, Z24, Z10
-	VFMADD231PS  Z26, Z25, Z11
-	VBROADCASTSS 120(CX), Z26
-	VFMADD231PS  Z26, Z24, Z12
-	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS 124(CX), Z26
-	VFMADD231PS  Z26, Z24, Z14
-	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS 128(CX), Z26
-	VFMADD231PS  Z26, Z24, Z16
-	VFMADD231PS  Z26, Z25, Z17
-	VBROADCASTSS 132(CX), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS 136(CX), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS 140(CX), Z26
-	VFMADD231PS  Z26, Z24, Z22
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z24
-	VMOVUPS.Z    64(DX), K2, Z25
-	VBROADCASTSS 144(CX), Z26
-	VFMADD231PS  Z26, Z24, Z0
-	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS 148(CX), Z26
-	VFMADD231PS  Z26, Z24, Z2
-	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS 152(CX), Z26
-	VFMADD231PS  Z26, Z24, Z4
-	VFMADD231PS  Z26, Z25, Z5
-	VBROADCASTSS 156(CX), Z26
-	VFMADD231PS  Z26, Z24, Z6
-	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS 160(CX), Z26
-	VFMADD231PS  Z26, Z24, Z8
-	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS 164(CX), Z26
-	VFMADD231PS  Z26, Z24, Z10
-	VFMADD231PS  Z26, Z25, Z11
-	VBROADCASTSS 168(CX), Z26
-	VFMADD231PS  Z26, Z24, Z12
-	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS 172(CX), Z26
-	VFMADD231PS  Z26, Z24, Z14
-	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS 176(CX), Z26
-	VFMADD231PS  Z26, Z24, Z16
-	VFMADD231PS  Z26, Z25, Z17
-	VBROADCASTSS 180(CX), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS 184(CX), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS 188(CX), Z26
-	VFMADD231PS  Z26, Z24, Z22
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         SI, DX
-	ADDQ         $0x000000c0, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z24
-	VMOVUPS.Z    64(DX), K2, Z25
-	VBROADCASTSS (CX), Z26
-	VFMADD231PS  Z26, Z24, Z0
-	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS 4(CX), Z26
-	VFMADD231PS  Z26, Z24, Z2
-	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS 8(CX), Z26
-	VFMADD231PS  Z26, Z24, Z4
-	VFMADD231PS  Z26, Z25, Z5
-	VBROADCASTSS 12(CX), Z26
-	VFMADD231PS  Z26, Z24, Z6
-	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS 16(CX), Z26
-	VFMADD231PS  Z26, Z24, Z8
-	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS 20(CX), Z26
-	VFMADD231PS  Z26, Z24, Z10
-	VFMADD231PS  Z26, Z25, Z11
-	VBROADCASTSS 24(CX), Z26
-	VFMADD231PS  Z26, Z24, Z12
-	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS 28(CX), Z26
-	VFMADD231PS  Z26, Z24, Z14
-	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS 32(CX), Z26
-	VFMADD231PS  Z26, Z24, Z16
-	VFMADD231PS  Z26, Z25, Z17
-	VBROADCASTSS 36(CX), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS 40(CX), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS 44(CX), Z26
-	VFMADD231PS  Z26, Z24, Z22
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         SI, DX
-	ADDQ         $0x00000030, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	DECQ         R15
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z24
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z4, Z4
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z5, Z5
-	VMOVUPS   Z4, K1, (BX)
-	VMOVUPS   Z5, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z7, Z7
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z8, Z8
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z9, Z9
-	VMOVUPS   Z8, K1, (BX)
-	VMOVUPS   Z9, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z10, Z10
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z11, Z11
-	VMOVUPS   Z10, K1, (BX)
-	VMOVUPS   Z11, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z12, Z12
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z13, Z13
-	VMOVUPS   Z12, K1, (BX)
-	VMOVUPS   Z13, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z14, Z14
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z15, Z15
-	VMOVUPS   Z14, K1, (BX)
-	VMOVUPS   Z15, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z16, Z16
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z17, Z17
-	VMOVUPS   Z16, K1, (BX)
-	VMOVUPS   Z17, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z18, Z18
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z19, Z19
-	VMOVUPS   Z18, K1, (BX)
-	VMOVUPS   Z19, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z20, Z20
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z21, Z21
-	VMOVUPS   Z20, K1, (BX)
-	VMOVUPS   Z21, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z22, Z22
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z23, Z23
-	VMOVUPS   Z22, K1, (BX)
-	VMOVUPS   Z23, K2, 64(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	VMOVUPS Z5, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	VMOVUPS Z9, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	VMOVUPS Z11, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VMOVUPS Z13, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z14, K1, (BX)
-	VMOVUPS Z15, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z16, K1, (BX)
-	VMOVUPS Z17, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z18, K1, (BX)
-	VMOVUPS Z19, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z20, K1, (BX)
-	VMOVUPS Z21, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z22, K1, (BX)
-	VMOVUPS Z23, K2, 64(BX)
+	VMOVUPS Z0, K1, (R9)
+	VMOVUPS Z1, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	VMOVUPS Z3, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	VMOVUPS Z5, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	VMOVUPS Z7, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	VMOVUPS Z9, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	VMOVUPS Z11, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	VMOVUPS Z13, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z14, K1, (R9)
+	VMOVUPS Z15, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z16, K1, (R9)
+	VMOVUPS Z17, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z18, K1, (R9)
+	VMOVUPS Z19, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z20, K1, (R9)
+	VMOVUPS Z21, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z22, K1, (R9)
+	VMOVUPS Z23, K2, 64(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x13x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x13x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	CMPQ   AX, $0x04
-	JLT    tail
+copying:
+	MOVQ (AX), R13
 
-four:
-	VMOVUPS.Z    (DX), K1, Z13
-	VBROADCASTSS (CX), Z14
-	VFMADD231PS  Z14, Z13, Z0
-	VBROADCASTSS 4(CX), Z14
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 8(CX), Z14
-	VFMADD231PS  Z14, Z13, Z2
-	VBROADCASTSS 12(CX), Z14
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 16(CX), Z14
-	VFMADD231PS  Z14, Z13, Z4
-	VBROADCASTSS 20(CX), Z14
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 24(CX), Z14
-	VFMADD231PS  Z14, Z13, Z6
-	VBROADCASTSS 28(CX), Z14
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 32(CX), Z14
-	VFMADD231PS  Z14, Z13, Z8
-	VBROADCASTSS 36(CX), Z14
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 40(CX), Z14
-	VFMADD231PS  Z14, Z13, Z10
-	VBROADCASTSS 44(CX), Z14
-	VFMADD231PS  Z14, Z13, Z11
-	VBROADCASTSS 48(CX), Z14
-	VFMADD231PS  Z14, Z13, Z12
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z13
-	VBROADCASTSS 52(CX), Z14
-	VFMADD231PS  Z14, Z13, Z0
-	VBROADCASTSS 56(CX), Z14
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 60(CX), Z14
-	VFMADD231PS  Z14, Z13, Z2
-	VBROADCASTSS 64(CX), Z14
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 68(CX), Z14
-	VFMADD231PS  Z14, Z13, Z4
-	VBROADCASTSS 72(CX), Z14
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 76(CX), Z14
-	VFMADD231PS  Z14, Z13, Z6
-	VBROADCASTSS 80(CX), Z14
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 84(CX), Z14
-	VFMADD231PS  Z14, Z13, Z8
-	VBROADCASTSS 88(CX), Z14
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 92(CX), Z14
-	VFMADD231PS  Z14, Z13, Z10
-	VBROADCASTSS 96(CX), Z14
-	VFMADD231PS  Z14, Z13, Z11
-	VBROADCASTSS 100(CX), Z14
-	VFMADD231PS  Z14, Z13, Z12
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z13
-	VBROADCASTSS 104(CX), Z14
-	VFMADD231PS  Z14, Z13, Z0
-	VBROADCASTSS 108(CX), Z14
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 112(CX), Z14
-	VFMADD231PS  Z14, Z13, Z2
-	VBROADCASTSS 116(CX), Z14
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 120(CX), Z14
-	VFMADD231PS  Z14, Z13, Z4
-	VBROADCASTSS 124(CX), Z14
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 128(CX), Z14
-	VFMADD231PS  Z14, Z13, Z6
-	VBROADCASTSS 132(CX), Z14
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 136(CX), Z14
-	VFMADD231PS  Z14, Z13, Z8
-	VBROADCASTSS 140(CX), Z14
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 144(CX), Z14
-	VFMADD231PS  Z14, Z13, Z10
-	VBROADCASTSS 148(CX), Z14
-	VFMADD231PS  Z14, Z13, Z11
-	VBROADCASTSS 152(CX), Z14
-	VFMADD231PS  Z14, Z13, Z12
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z13
-	VBROADCASTSS 156(CX), Z14
-	VFMADD231PS  Z14, Z13, Z0
-	VBROADCASTSS 160(CX), Z14
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 164(CX), Z14
-	VFMADD231PS  Z14, Z13, Z2
-	VBROADCASTSS 168(CX), Z14
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 172(CX), Z14
-	VFMADD231PS  Z14, Z13, Z4
-	VBROADCASTSS 176(CX), Z14
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 180(CX), Z14
-	VFMADD231PS  Z14, Z13, Z6
-	VBROADCASTSS 184(CX), Z14
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 188(CX), Z14
-	VFMADD231PS  Z14, Z13, Z8
-	VBROADCASTSS 192(CX), Z14
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 196(CX), Z14
-	VFMADD231PS  Z14, Z13, Z10
-	VBROADCASTSS 200(CX), Z14
-	VFMADD231PS  Z14, Z13, Z11
-	VBROADCASTSS 204(CX), Z14
-	VFMADD231PS  Z14, Z13, Z12
-	ADDQ         SI, DX
-	ADDQ         $0x000000d0, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
+copy:
+	VMOVUPS.Z    (R11), K1, Z24
+	VMOVUPS.Z    64(R11), K2, Z25
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VMOVUPS      Z24, (DX)
+	VMOVUPS      Z25, 64(DX)
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z1
+	VBROADCASTSS (R9)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z3
+	VBROADCASTSS (R9)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z4
+	VFMADD231PS  Z26, Z25, Z5
+	VBROADCASTSS (R9)(SI*1), Z26
+	VFMADD231PS  Z26, Z24, Z6
+	VFMADD231PS  Z26, Z25, Z7
+	VBROADCASTSS (R9)(BX*4), Z26
+	VFMADD231PS  Z26, Z24, Z8
+	VFMADD231PS  Z26, Z25, Z9
+	VBROADCASTSS (R9)(DI*1), Z26
+	VFMADD231PS  Z26, Z24, Z10
+	VFMADD231PS  Z26, Z25, Z11
+	VBROADCASTSS (R9)(SI*2), Z26
+	VFMADD231PS  Z26, Z24, Z12
+	VFMADD231PS  Z26, Z25, Z13
+	VBROADCASTSS (R10)(SI*2), Z26
+	VFMADD231PS  Z26, Z24, Z14
+	VFMADD231PS  Z26, Z25, Z15
+	VBROADCASTSS (R9)(BX*8), Z26
+	VFMADD231PS  Z26, Z24, Z16
+	VFMADD231PS  Z26, Z25, Z17
+	VBROADCASTSS (R10)(BX*8), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z19
+	VBROADCASTSS (R9)(DI*2), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z21
+	VBROADCASTSS (R10)(DI*2), Z26
+	VFMADD231PS  Z26, Z24, Z22
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	ADDQ         $0x00000080, DX
+	DECQ         R13
+	JNZ          copy
+	JMP          store
 
-tail:
-	TESTQ AX, AX
-	JE    store
+// func kernel512x13x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x13x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
 
-one:
-	VMOVUPS.Z    (DX), K1, Z13
-	VBROADCASTSS (CX), Z14
-	VFMADD231PS  Z14, Z13, Z0
-	VBROADCASTSS 4(CX), Z14
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 8(CX), Z14
-	VFMADD231PS  Z14, Z13, Z2
-	VBROADCASTSS 12(CX), Z14
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 16(CX), Z14
-	VFMADD231PS  Z14, Z13, Z4
-	VBROADCASTSS 20(CX), Z14
-	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 24(CX), Z14
-	VFMADD231PS  Z14, Z13, Z6
-	VBROADCASTSS 28(CX), Z14
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 32(CX), Z14
-	VFMADD231PS  Z14, Z13, Z8
-	VBROADCASTSS 36(CX), Z14
-	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 40(CX), Z14
-	VFMADD231PS  Z14, Z13, Z10
-	VBROADCASTSS 44(CX), Z14
-	VFMADD231PS  Z14, Z13, Z11
-	VBROADCASTSS 48(CX), Z14
-	VFMADD231PS  Z14, Z13, Z12
-	ADDQ         SI, DX
-	ADDQ         $0x00000034, CX
-	DECQ         AX
-	JNZ          one
-
-store:
-	TESTQ     R8, R8
-	JE        set
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z2, Z2
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z3, Z3
-	VMOVUPS   Z3, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z4, Z4
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z6, Z6
-	VMOVUPS   Z6, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z7, Z7
-	VMOVUPS   Z7, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z8, Z8
-	VMOVUPS   Z8, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z9, Z9
-	VMOVUPS   Z9, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z10, Z10
-	VMOVUPS   Z10, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z11, Z11
-	VMOVUPS   Z11, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z12, Z12
-	VMOVUPS   Z12, K1, (BX)
-	VZEROUPPER
-	RET
-
-set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z5, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z7, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z9, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z11, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VZEROUPPER
-	RET
-
-// func kernel512x13x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x13x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4981,672 +3928,263 @@ TEXT ·kernel512x13x32(SB), NOSPLIT, $0-64
 	VPXORD Z23, Z23, Z23
 	VPXORD Z24, Z24, Z24
 	VPXORD Z25, Z25, Z25
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z26
-	VMOVUPS.Z    64(DX), K2, Z27
-	VBROADCASTSS (CX), Z28
+whole:
+	PREFETCHT1   (R13)
+	ADDQ         R14, R13
+	VMOVUPS      (R11), Z26
+	VMOVUPS      64(R11), Z27
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z28, Z26, Z0
 	VFMADD231PS  Z28, Z27, Z1
-	VBROADCASTSS 4(CX), Z28
+	VBROADCASTSS (R9)(BX*1), Z28
 	VFMADD231PS  Z28, Z26, Z2
 	VFMADD231PS  Z28, Z27, Z3
-	VBROADCASTSS 8(CX), Z28
+	VBROADCASTSS (R9)(BX*2), Z28
 	VFMADD231PS  Z28, Z26, Z4
 	VFMADD231PS  Z28, Z27, Z5
-	VBROADCASTSS 12(CX), Z28
+	VBROADCASTSS (R9)(SI*1), Z28
 	VFMADD231PS  Z28, Z26, Z6
 	VFMADD231PS  Z28, Z27, Z7
-	VBROADCASTSS 16(CX), Z28
+	VBROADCASTSS (R9)(BX*4), Z28
 	VFMADD231PS  Z28, Z26, Z8
 	VFMADD231PS  Z28, Z27, Z9
-	VBROADCASTSS 20(CX), Z28
+	VBROADCASTSS (R9)(DI*1), Z28
 	VFMADD231PS  Z28, Z26, Z10
 	VFMADD231PS  Z28, Z27, Z11
-	VBROADCASTSS 24(CX), Z28
+	VBROADCASTSS (R9)(SI*2), Z28
 	VFMADD231PS  Z28, Z26, Z12
 	VFMADD231PS  Z28, Z27, Z13
-	VBROADCASTSS 28(CX), Z28
+	VBROADCASTSS (R10)(SI*2), Z28
 	VFMADD231PS  Z28, Z26, Z14
 	VFMADD231PS  Z28, Z27, Z15
-	VBROADCASTSS 32(CX), Z28
+	VBROADCASTSS (R9)(BX*8), Z28
 	VFMADD231PS  Z28, Z26, Z16
 	VFMADD231PS  Z28, Z27, Z17
-	VBROADCASTSS 36(CX), Z28
+	VBROADCASTSS (R10)(BX*8), Z28
 	VFMADD231PS  Z28, Z26, Z18
 	VFMADD231PS  Z28, Z27, Z19
-	VBROADCASTSS 40(CX), Z28
+	VBROADCASTSS (R9)(DI*2), Z28
 	VFMADD231PS  Z28, Z26, Z20
 	VFMADD231PS  Z28, Z27, Z21
-	VBROADCASTSS 44(CX), Z28
+	VBROADCASTSS (R10)(DI*2), Z28
 	VFMADD231PS  Z28, Z26, Z22
 	VFMADD231PS  Z28, Z27, Z23
-	VBROADCASTSS 48(CX), Z28
+	VBROADCASTSS (R9)(SI*4), Z28
 	VFMADD231PS  Z28, Z26, Z24
 	VFMADD231PS  Z28, Z27, Z25
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z26
-	VMOVUPS.Z    64(DX), K2, Z27
-	VBROADCASTSS 52(CX), Z28
-	VFMADD231PS  Z28, Z26, Z0
-	VFMADD231PS  Z28, Z27, Z1
-	VBROADCASTSS 56(CX), Z28
-	VFMADD231PS  Z28, Z26, Z2
-	VFMADD231PS  Z28, Z27, Z3
-	VBROADCASTSS 60(CX), Z28
-	VFMADD231PS  Z28, Z26, Z4
-	VFMADD231PS  Z28, Z27, Z5
-	VBROADCASTSS 64(CX), Z28
-	VFMADD231PS  Z28, Z26, Z6
-	VFMADD231PS  Z28, Z27, Z7
-	VBROADCASTSS 68(CX), Z28
-	VFMADD231PS  Z28, Z26, Z8
-	VFMADD231PS  Z28, Z27, Z9
-	VBROADCASTSS 72(CX), Z28
-	VFMADD231PS  Z28, Z26, Z10
-	VFMADD231PS  Z28, Z27, Z11
-	VBROADCASTSS 76(CX), Z28
-	VFMADD231PS  Z28, Z26, Z12
-	VFMADD231PS  Z28, Z27, Z13
-	VBROADCASTSS 80(CX), Z28
-	VFMADD231PS  Z28, Z26, Z14
-	VFMADD231PS  Z28, Z27, Z15
-	VBROADCASTSS 84(CX), Z28
-	VFMADD231PS  Z28, Z26, Z16
-	VFMADD231PS  Z28, Z27, Z17
-	VBROADCASTSS 88(CX), Z28
-	VFMADD231PS  Z28, Z26, Z18
-	VFMADD231PS  Z28, Z27, Z19
-	VBROADCASTSS 92(CX), Z28
-	VFMADD231PS  Z28, Z26, Z20
-	VFMADD231PS  Z28, Z27, Z21
-	VBROADCASTSS 96(CX), Z28
-	VFMADD231PS  Z28, Z26, Z22
-	VFMADD231PS  Z28, Z27, Z23
-	VBROADCASTSS 100(CX), Z28
-	VFMADD231PS  Z28, Z26, Z24
-	VFMADD231PS  Z28, Z27, Z25
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z26
-	VMOVUPS.Z    64(DX), K2, Z27
-	VBROADCASTSS 104(CX), Z28
-	VFMADD231PS  Z28, Z26, Z0
-	VFMADD231PS  Z28, Z27, Z1
-	VBROADCASTSS 108(CX), Z28
-	VFMADD231PS  Z28, Z26, Z2
-	VFMADD231PS  Z28, Z27, Z3
-	VBROADCASTSS 112(CX), Z28
-	VFMADD231PS  Z28, Z26, Z4
-	VFMADD231PS  Z28, Z27, Z5
-	VBROADCASTSS 116(CX), Z28
-	VFMADD231PS  Z28, Z26, Z6
-	VFMADD231PS  Z28, Z27, Z7
-	VBROADCASTSS 120(CX), Z28
-	VFMADD231PS  Z28, Z26, Z8
-	VFMADD231PS  Z28, Z27, Z9
-	VBROADCASTSS 124(CX), Z28
-	VFMADD231PS  Z28, Z26, Z10
-	VFMADD231PS  Z28, Z27, Z11
-	VBROADCASTSS 128(CX), Z28
-	VFMADD231PS  Z28, Z26, Z12
-	VFMADD231PS  Z28, Z27, Z13
-	VBROADCASTSS 132(CX), Z28
-	VFMADD231PS  Z28, Z26, Z14
-	VFMADD231PS  Z28, Z27, Z15
-	VBROADCASTSS 136(CX), Z28
-	VFMADD231PS  Z28, Z26, Z16
-	VFMADD231PS  Z28, Z27, Z17
-	VBROADCASTSS 140(CX), Z28
-	VFMADD231PS  Z28, Z26, Z18
-	VFMADD231PS  Z28, Z27, Z19
-	VBROADCASTSS 144(CX), Z28
-	VFMADD231PS  Z28, Z26, Z20
-	VFMADD231PS  Z28, Z27, Z21
-	VBROADCASTSS 148(CX), Z28
-	VFMADD231PS  Z28, Z26, Z22
-	VFMADD231PS  Z28, Z27, Z23
-	VBROADCASTSS 152(CX), Z28
-	VFMADD231PS  Z28, Z26, Z24
-	VFMADD231PS  Z28, Z27, Z25
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z26
-	VMOVUPS.Z    64(DX), K2, Z27
-	VBROADCASTSS 156(CX), Z28
-	VFMADD231PS  Z28, Z26, Z0
-	VFMADD231PS  Z28, Z27, Z1
-	VBROADCASTSS 160(CX), Z28
-	VFMADD231PS  Z28, Z26, Z2
-	VFMADD231PS  Z28, Z27, Z3
-	VBROADCASTSS 164(CX), Z28
-	VFMADD231PS  Z28, Z26, Z4
-	VFMADD231PS  Z28, Z27, Z5
-	VBROADCASTSS 168(CX), Z28
-	VFMADD231PS  Z28, Z26, Z6
-	VFMADD231PS  Z28, Z27, Z7
-	VBROADCASTSS 172(CX), Z28
-	VFMADD231PS  Z28, Z26, Z8
-	VFMADD231PS  Z28, Z27, Z9
-	VBROADCASTSS 176(CX), Z28
-	VFMADD231PS  Z28, Z26, Z10
-	VFMADD231PS  Z28, Z27, Z11
-	VBROADCASTSS 180(CX), Z28
-	VFMADD231PS  Z28, Z26, Z12
-	VFMADD231PS  Z28, Z27, Z13
-	VBROADCASTSS 184(CX), Z28
-	VFMADD231PS  Z28, Z26, Z14
-	VFMADD231PS  Z28, Z27, Z15
-	VBROADCASTSS 188(CX), Z28
-	VFMADD231PS  Z28, Z26, Z16
-	VFMADD231PS  Z28, Z27, Z17
-	VBROADCASTSS 192(CX), Z28
-	VFMADD231PS  Z28, Z26, Z18
-	VFMADD231PS  Z28, Z27, Z19
-	VBROADCASTSS 196(CX), Z28
-	VFMADD231PS  Z28, Z26, Z20
-	VFMADD231PS  Z28, Z27, Z21
-	VBROADCASTSS 200(CX), Z28
-	VFMADD231PS  Z28, Z26, Z22
-	VFMADD231PS  Z28, Z27, Z23
-	VBROADCASTSS 204(CX), Z28
-	VFMADD231PS  Z28, Z26, Z24
-	VFMADD231PS  Z28, Z27, Z25
-	ADDQ         SI, DX
-	ADDQ         $0x000000d0, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z26
-	VMOVUPS.Z    64(DX), K2, Z27
-	VBROADCASTSS (CX), Z28
-	VFMADD231PS  Z28, Z26, Z0
-	VFMADD231PS  Z28, Z27, Z1
-	VBROADCASTSS 4(CX), Z28
-	VFMADD231PS  Z28, Z26, Z2
-	VFMADD231PS  Z28, Z27, Z3
-	VBROADCASTSS 8(CX), Z28
-	VFMADD231PS  Z28, Z26, Z4
-	VFMADD231PS  Z28, Z27, Z5
-	VBROADCASTSS 12(CX), Z28
-	VFMADD231PS  Z28, Z26, Z6
-	VFMADD231PS  Z28, Z27, Z7
-	VBROADCASTSS 16(CX), Z28
-	VFMADD231PS  Z28, Z26, Z8
-	VFMADD231PS  Z28, Z27, Z9
-	VBROADCASTSS 20(CX), Z28
-	VFMADD231PS  Z28, Z26, Z10
-	VFMADD231PS  Z28, Z27, Z11
-	VBROADCASTSS 24(CX), Z28
-	VFMADD231PS  Z28, Z26, Z12
-	VFMADD231PS  Z28, Z27, Z13
-	VBROADCASTSS 28(CX), Z28
-	VFMADD231PS  Z28, Z26, Z14
-	VFMADD231PS  Z28, Z27, Z15
-	VBROADCASTSS 32(CX), Z28
-	VFMADD231PS  Z28, Z26, Z16
-	VFMADD231PS  Z28, Z27, Z17
-	VBROADCASTSS 36(CX), Z28
-	VFMADD231PS  Z28, Z26, Z18
-	VFMADD231PS  Z28, Z27, Z19
-	VBROADCASTSS 40(CX), Z28
-	VFMADD231PS  Z28, Z26, Z20
-	VFMADD231PS  Z28, Z27, Z21
-	VBROADCASTSS 44(CX), Z28
-	VFMADD231PS  Z28, Z26, Z22
-	VFMADD231PS  Z28, Z27, Z23
-	VBROADCASTSS 48(CX), Z28
-	VFMADD231PS  Z28, Z26, Z24
-	VFMADD231PS  Z28, Z27, Z25
-	ADDQ         SI, DX
-	ADDQ         $0x00000034, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	DECQ         R15
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z26
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z26
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z26
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z4, Z4
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z5, Z5
-	VMOVUPS   Z4, K1, (BX)
-	VMOVUPS   Z5, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z26
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z7, Z7
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z26
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z8, Z8
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z9, Z9
-	VMOVUPS   Z8, K1, (BX)
-	VMOVUPS   Z9, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z26
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z10, Z10
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z11, Z11
-	VMOVUPS   Z10, K1, (BX)
-	VMOVUPS   Z11, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z26
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z12, Z12
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z13, Z13
-	VMOVUPS   Z12, K1, (BX)
-	VMOVUPS   Z13, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z26
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z14, Z14
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z15, Z15
-	VMOVUPS   Z14, K1, (BX)
-	VMOVUPS   Z15, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z26
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z16, Z16
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z17, Z17
-	VMOVUPS   Z16, K1, (BX)
-	VMOVUPS   Z17, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z26
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z18, Z18
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z19, Z19
-	VMOVUPS   Z18, K1, (BX)
-	VMOVUPS   Z19, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z26
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z20, Z20
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z21, Z21
-	VMOVUPS   Z20, K1, (BX)
-	VMOVUPS   Z21, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z26
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z22, Z22
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z23, Z23
-	VMOVUPS   Z22, K1, (BX)
-	VMOVUPS   Z23, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z26
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z26
 	VADDPS    Z26, Z24, Z24
-	VMOVUPS.Z 64(BX), K2, Z27
+	VMOVUPS.Z 64(R9), K2, Z27
 	VADDPS    Z27, Z25, Z25
-	VMOVUPS   Z24, K1, (BX)
-	VMOVUPS   Z25, K2, 64(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	VMOVUPS Z5, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	VMOVUPS Z9, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	VMOVUPS Z11, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VMOVUPS Z13, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z14, K1, (BX)
-	VMOVUPS Z15, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z16, K1, (BX)
-	VMOVUPS Z17, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z18, K1, (BX)
-	VMOVUPS Z19, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z20, K1, (BX)
-	VMOVUPS Z21, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z22, K1, (BX)
-	VMOVUPS Z23, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z24, K1, (BX)
-	VMOVUPS Z25, K2, 64(BX)
+	VMOVUPS Z0, K1, (R9)
+	VMOVUPS Z1, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	VMOVUPS Z3, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	VMOVUPS Z5, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	VMOVUPS Z7, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	VMOVUPS Z9, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	VMOVUPS Z11, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	VMOVUPS Z13, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z14, K1, (R9)
+	VMOVUPS Z15, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z16, K1, (R9)
+	VMOVUPS Z17, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z18, K1, (R9)
+	VMOVUPS Z19, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z20, K1, (R9)
+	VMOVUPS Z21, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z22, K1, (R9)
+	VMOVUPS Z23, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z24, K1, (R9)
+	VMOVUPS Z25, K2, 64(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x14x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x14x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	CMPQ   AX, $0x04
-	JLT    tail
+copying:
+	MOVQ (AX), R13
 
-four:
-	VMOVUPS.Z    (DX), K1, Z14
-	VBROADCASTSS (CX), Z15
-	VFMADD231PS  Z15, Z14, Z0
-	VBROADCASTSS 4(CX), Z15
-	VFMADD231PS  Z15, Z14, Z1
-	VBROADCASTSS 8(CX), Z15
-	VFMADD231PS  Z15, Z14, Z2
-	VBROADCASTSS 12(CX), Z15
-	VFMADD231PS  Z15, Z14, Z3
-	VBROADCASTSS 16(CX), Z15
-	VFMADD231PS  Z15, Z14, Z4
-	VBROADCASTSS 20(CX), Z15
-	VFMADD231PS  Z15, Z14, Z5
-	VBROADCASTSS 24(CX), Z15
-	VFMADD231PS  Z15, Z14, Z6
-	VBROADCASTSS 28(CX), Z15
-	VFMADD231PS  Z15, Z14, Z7
-	VBROADCASTSS 32(CX), Z15
-	VFMADD231PS  Z15, Z14, Z8
-	VBROADCASTSS 36(CX), Z15
-	VFMADD231PS  Z15, Z14, Z9
-	VBROADCASTSS 40(CX), Z15
-	VFMADD231PS  Z15, Z14, Z10
-	VBROADCASTSS 44(CX), Z15
-	VFMADD231PS  Z15, Z14, Z11
-	VBROADCASTSS 48(CX), Z15
-	VFMADD231PS  Z15, Z14, Z12
-	VBROADCASTSS 52(CX), Z15
-	VFMADD231PS  Z15, Z14, Z13
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z14
-	VBROADCASTSS 56(CX), Z15
-	VFMADD231PS  Z15, Z14, Z0
-	VBROADCASTSS 60(CX), Z15
-	VFMADD231PS  Z15, Z14, Z1
-	VBROADCASTSS 64(CX), Z15
-	VFMADD231PS  Z15, Z14, Z2
-	VBROADCASTSS 68(CX), Z15
-	VFMADD231PS  Z15, Z14, Z3
-	VBROADCASTSS 72(CX), Z15
-	VFMADD231PS  Z15, Z14, Z4
-	VBROADCASTSS 76(CX), Z15
-	VFMADD231PS  Z15, Z14, Z5
-	VBROADCASTSS 80(CX), Z15
-	VFMADD231PS  Z15, Z14, Z6
-	VBROADCASTSS 84(CX), Z15
-	VFMADD231PS  Z15, Z14, Z7
-	VBROADCASTSS 88(CX), Z15
-	VFMADD231PS  Z15, Z14, Z8
-	VBROADCASTSS 92(CX), Z15
-	VFMADD231PS  Z15, Z14, Z9
-	VBROADCASTSS 96(CX), Z15
-	VFMADD231PS  Z15, Z14, Z10
-	VBROADCASTSS 100(CX), Z15
-	VFMADD231PS  Z15, Z14, Z11
-	VBROADCASTSS 104(CX), Z15
-	VFMADD231PS  Z15, Z14, Z12
-	VBROADCASTSS 108(CX), Z15
-	VFMADD231PS  Z15, Z14, Z13
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z14
-	VBROADCASTSS 112(CX), Z15
-	VFMADD231PS  Z15, Z14, Z0
-	VBROADCASTSS 116(CX), Z15
-	VFMADD231PS  Z15, Z14, Z1
-	VBROADCASTSS 120(CX), Z15
-	VFMADD231PS  Z15, Z14, Z2
-	VBROADCASTSS 124(CX), Z15
-	VFMADD231PS  Z15, Z14, Z3
-	VBROADCASTSS 128(CX), Z15
-	VFMADD231PS  Z15, Z14, Z4
-	VBROADCASTSS 132(CX), Z15
-	VFMADD231PS  Z15, Z14, Z5
-	VBROADCASTSS 136(CX), Z15
-	VFMADD231PS  Z15, Z14, Z6
-	VBROADCASTSS 140(CX), Z15
-	VFMADD231PS  Z15, Z14, Z7
-	VBROADCASTSS 144(CX), Z15
-	VFMADD231PS  Z15, Z14, Z8
-	VBROADCASTSS 148(CX), Z15
-	VFMADD231PS  Z15, Z14, Z9
-	VBROADCASTSS 152(CX), Z15
-	VFMADD231PS  Z15, Z14, Z10
-	VBROADCASTSS 156(CX), Z15
-	VFMADD231PS  Z15, Z14, Z11
-	VBROADCASTSS 160(CX), Z15
-	VFMADD231PS  Z15, Z14, Z12
-	VBROADCASTSS 164(CX), Z15
-	VFMADD231PS  Z15, Z14, Z13
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z14
-	VBROADCASTSS 168(CX), Z15
-	VFMADD231PS  Z15, Z14, Z0
-	VBROADCASTSS 172(CX), Z15
-	VFMADD231PS  Z15, Z14, Z1
-	VBROADCASTSS 176(CX), Z15
-	VFMADD231PS  Z15, Z14, Z2
-	VBROADCASTSS 180(CX), Z15
-	VFMADD231PS  Z15, Z14, Z3
-	VBROADCASTSS 184(CX), Z15
-	VFMADD231PS  Z15, Z14, Z4
-	VBROADCASTSS 188(CX), Z15
-	VFMADD231PS  Z15, Z14, Z5
-	VBROADCASTSS 192(CX), Z15
-	VFMADD231PS  Z15, Z14, Z6
-	VBROADCASTSS 196(CX), Z15
-	VFMADD231PS  Z15, Z14, Z7
-	VBROADCASTSS 200(CX), Z15
-	VFMADD231PS  Z15, Z14, Z8
-	VBROADCASTSS 204(CX), Z15
-	VFMADD231PS  Z15, Z14, Z9
-	VBROADCASTSS 208(CX), Z15
-	VFMADD231PS  Z15, Z14, Z10
-	VBROADCASTSS 212(CX), Z15
-	VFMADD231PS  Z15, Z14, Z11
-	VBROADCASTSS 216(CX), Z15
-	VFMADD231PS  Z15, Z14, Z12
-	VBROADCASTSS 220(CX), Z15
-	VFMADD231PS  Z15, Z14, Z13
-	ADDQ         SI, DX
-	ADDQ         $0x000000e0, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
+copy:
+	VMOVUPS.Z    (R11), K1, Z26
+	VMOVUPS.Z    64(R11), K2, Z27
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VMOVUPS      Z26, (DX)
+	VMOVUPS      Z27, 64(DX)
+	VBROADCASTSS (R9), Z28
+	VFMADD231PS  Z28, Z26, Z0
+	VFMADD231PS  Z28, Z27, Z1
+	VBROADCASTSS (R9)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z2
+	VFMADD231PS  Z28, Z27, Z3
+	VBROADCASTSS (R9)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z4
+	VFMADD231PS  Z28, Z27, Z5
+	VBROADCASTSS (R9)(SI*1), Z28
+	VFMADD231PS  Z28, Z26, Z6
+	VFMADD231PS  Z28, Z27, Z7
+	VBROADCASTSS (R9)(BX*4), Z28
+	VFMADD231PS  Z28, Z26, Z8
+	VFMADD231PS  Z28, Z27, Z9
+	VBROADCASTSS (R9)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z10
+	VFMADD231PS  Z28, Z27, Z11
+	VBROADCASTSS (R9)(SI*2), Z28
+	VFMADD231PS  Z28, Z26, Z12
+	VFMADD231PS  Z28, Z27, Z13
+	VBROADCASTSS (R10)(SI*2), Z28
+	VFMADD231PS  Z28, Z26, Z14
+	VFMADD231PS  Z28, Z27, Z15
+	VBROADCASTSS (R9)(BX*8), Z28
+	VFMADD231PS  Z28, Z26, Z16
+	VFMADD231PS  Z28, Z27, Z17
+	VBROADCASTSS (R10)(BX*8), Z28
+	VFMADD231PS  Z28, Z26, Z18
+	VFMADD231PS  Z28, Z27, Z19
+	VBROADCASTSS (R9)(DI*2), Z28
+	VFMADD231PS  Z28, Z26, Z20
+	VFMADD231PS  Z28, Z27, Z21
+	VBROADCASTSS (R10)(DI*2), Z28
+	VFMADD231PS  Z28, Z26, Z22
+	VFMADD231PS  Z28, Z27, Z23
+	VBROADCASTSS (R9)(SI*4), Z28
+	VFMADD231PS  Z28, Z26, Z24
+	VFMADD231PS  Z28, Z27, Z25
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	ADDQ         $0x00000080, DX
+	DECQ         R13
+	JNZ          copy
+	JMP          store
 
-tail:
-	TESTQ AX, AX
-	JE    store
+// func kernel512x14x32(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x14x32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
 
-one:
-	VMOVUPS.Z    (DX), K1, Z14
-	VBROADCASTSS (CX), Z15
-	VFMADD231PS  Z15, Z14, Z0
-	VBROADCASTSS 4(CX), Z15
-	VFMADD231PS  Z15, Z14, Z1
-	VBROADCASTSS 8(CX), Z15
-	VFMADD231PS  Z15, Z14, Z2
-	VBROADCASTSS 12(CX), Z15
-	VFMADD231PS  Z15, Z14, Z3
-	VBROADCASTSS 16(CX), Z15
-	VFMADD231PS  Z15, Z14, Z4
-	VBROADCASTSS 20(CX), Z15
-	VFMADD231PS  Z15, Z14, Z5
-	VBROADCASTSS 24(CX), Z15
-	VFMADD231PS  Z15, Z14, Z6
-	VBROADCASTSS 28(CX), Z15
-	VFMADD231PS  Z15, Z14, Z7
-	VBROADCASTSS 32(CX), Z15
-	VFMADD231PS  Z15, Z14, Z8
-	VBROADCASTSS 36(CX), Z15
-	VFMADD231PS  Z15, Z14, Z9
-	VBROADCASTSS 40(CX), Z15
-	VFMADD231PS  Z15, Z14, Z10
-	VBROADCASTSS 44(CX), Z15
-	VFMADD231PS  Z15, Z14, Z11
-	VBROADCASTSS 48(CX), Z15
-	VFMADD231PS  Z15, Z14, Z12
-	VBROADCASTSS 52(CX), Z15
-	VFMADD231PS  Z15, Z14, Z13
-	ADDQ         SI, DX
-	ADDQ         $0x00000038, CX
-	DECQ         AX
-	JNZ          one
-
-store:
-	TESTQ     R8, R8
-	JE        set
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z2, Z2
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z3, Z3
-	VMOVUPS   Z3, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z4, Z4
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z6, Z6
-	VMOVUPS   Z6, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z7, Z7
-	VMOVUPS   Z7, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z8, Z8
-	VMOVUPS   Z8, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z9, Z9
-	VMOVUPS   Z9, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z10, Z10
-	VMOVUPS   Z10, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z11, Z11
-	VMOVUPS   Z11, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z12, Z12
-	VMOVUPS   Z12, K1, (BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z13, Z13
-	VMOVUPS   Z13, K1, (BX)
-	VZEROUPPER
-	RET
-
-set:
-	VMOVUPS Z0, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z1, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z5, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z7, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z9, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z11, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	ADDQ    DI, BX
-	VMOVUPS Z13, K1, (BX)
-	VZEROUPPER
-	RET
-
-// func kernel512x14x32(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x14x32(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5675,648 +4213,497 @@ TEXT ·kernel512x14x32(SB), NOSPLIT, $0-64
 	VPXORD Z25, Z25, Z25
 	VPXORD Z26, Z26, Z26
 	VPXORD Z27, Z27, Z27
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z28
-	VMOVUPS.Z    64(DX), K2, Z29
-	VBROADCASTSS (CX), Z30
+whole:
+	PREFETCHT1   (R13)
+	ADDQ         R14, R13
+	VMOVUPS      (R11), Z28
+	VMOVUPS      64(R11), Z29
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VBROADCASTSS (R9), Z30
 	VFMADD231PS  Z30, Z28, Z0
 	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS 4(CX), Z30
+	VBROADCASTSS (R9)(BX*1), Z30
 	VFMADD231PS  Z30, Z28, Z2
 	VFMADD231PS  Z30, Z29, Z3
-	VBROADCASTSS 8(CX), Z30
+	VBROADCASTSS (R9)(BX*2), Z30
 	VFMADD231PS  Z30, Z28, Z4
 	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS 12(CX), Z30
+	VBROADCASTSS (R9)(SI*1), Z30
 	VFMADD231PS  Z30, Z28, Z6
 	VFMADD231PS  Z30, Z29, Z7
-	VBROADCASTSS 16(CX), Z30
+	VBROADCASTSS (R9)(BX*4), Z30
 	VFMADD231PS  Z30, Z28, Z8
 	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS 20(CX), Z30
+	VBROADCASTSS (R9)(DI*1), Z30
 	VFMADD231PS  Z30, Z28, Z10
 	VFMADD231PS  Z30, Z29, Z11
-	VBROADCASTSS 24(CX), Z30
+	VBROADCASTSS (R9)(SI*2), Z30
 	VFMADD231PS  Z30, Z28, Z12
 	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS 28(CX), Z30
+	VBROADCASTSS (R10)(SI*2), Z30
 	VFMADD231PS  Z30, Z28, Z14
 	VFMADD231PS  Z30, Z29, Z15
-	VBROADCASTSS 32(CX), Z30
+	VBROADCASTSS (R9)(BX*8), Z30
 	VFMADD231PS  Z30, Z28, Z16
 	VFMADD231PS  Z30, Z29, Z17
-	VBROADCASTSS 36(CX), Z30
+	VBROADCASTSS (R10)(BX*8), Z30
 	VFMADD231PS  Z30, Z28, Z18
 	VFMADD231PS  Z30, Z29, Z19
-	VBROADCASTSS 40(CX), Z30
+	VBROADCASTSS (R9)(DI*2), Z30
 	VFMADD231PS  Z30, Z28, Z20
 	VFMADD231PS  Z30, Z29, Z21
-	VBROADCASTSS 44(CX), Z30
+	VBROADCASTSS (R10)(DI*2), Z30
 	VFMADD231PS  Z30, Z28, Z22
 	VFMADD231PS  Z30, Z29, Z23
-	VBROADCASTSS 48(CX), Z30
+	VBROADCASTSS (R9)(SI*4), Z30
 	VFMADD231PS  Z30, Z28, Z24
 	VFMADD231PS  Z30, Z29, Z25
-	VBROADCASTSS 52(CX), Z30
+	VBROADCASTSS (R10)(SI*4), Z30
 	VFMADD231PS  Z30, Z28, Z26
 	VFMADD231PS  Z30, Z29, Z27
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z28
-	VMOVUPS.Z    64(DX), K2, Z29
-	VBROADCASTSS 56(CX), Z30
-	VFMADD231PS  Z30, Z28, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS 60(CX), Z30
-	VFMADD231PS  Z30, Z28, Z2
-	VFMADD231PS  Z30, Z29, Z3
-	VBROADCASTSS 64(CX), Z30
-	VFMADD231PS  Z30, Z28, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS 68(CX), Z30
-	VFMADD231PS  Z30, Z28, Z6
-	VFMADD231PS  Z30, Z29, Z7
-	VBROADCASTSS 72(CX), Z30
-	VFMADD231PS  Z30, Z28, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS 76(CX), Z30
-	VFMADD231PS  Z30, Z28, Z10
-	VFMADD231PS  Z30, Z29, Z11
-	VBROADCASTSS 80(CX), Z30
-	VFMADD231PS  Z30, Z28, Z12
-	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS 84(CX), Z30
-	VFMADD231PS  Z30, Z28, Z14
-	VFMADD231PS  Z30, Z29, Z15
-	VBROADCASTSS 88(CX), Z30
-	VFMADD231PS  Z30, Z28, Z16
-	VFMADD231PS  Z30, Z29, Z17
-	VBROADCASTSS 92(CX), Z30
-	VFMADD231PS  Z30, Z28, Z18
-	VFMADD231PS  Z30, Z29, Z19
-	VBROADCASTSS 96(CX), Z30
-	VFMADD231PS  Z30, Z28, Z20
-	VFMADD231PS  Z30, Z29, Z21
-	VBROADCASTSS 100(CX), Z30
-	VFMADD231PS  Z30, Z28, Z22
-	VFMADD231PS  Z30, Z29, Z23
-	VBROADCASTSS 104(CX), Z30
-	VFMADD231PS  Z30, Z28, Z24
-	VFMADD231PS  Z30, Z29, Z25
-	VBROADCASTSS 108(CX), Z30
-	VFMADD231PS  Z30, Z28, Z26
-	VFMADD231PS  Z30, Z29, Z27
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z28
-	VMOVUPS.Z    64(DX), K2, Z29
-	VBROADCASTSS 112(CX), Z30
-	VFMADD231PS  Z30, Z28, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS 116(CX), Z30
-	VFMADD231PS  Z30, Z28, Z2
-	VFMADD231PS  Z30, Z29, Z3
-	VBROADCASTSS 120(CX), Z30
-	VFMADD231PS  Z30, Z28, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS 124(CX), Z30
-	VFMADD231PS  Z30, Z28, Z6
-	VFMADD231PS  Z30, Z29, Z7
-	VBROADCASTSS 128(CX), Z30
-	VFMADD231PS  Z30, Z28, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS 132(CX), Z30
-	VFMADD231PS  Z30, Z28, Z10
-	VFMADD231PS  Z30, Z29, Z11
-	VBROADCASTSS 136(CX), Z30
-	VFMADD231PS  Z30, Z28, Z12
-	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS 140(CX), Z30
-	VFMADD231PS  Z30, Z28, Z14
-	VFMADD231PS  Z30, Z29, Z15
-	VBROADCASTSS 144(CX), Z30
-	VFMADD231PS  Z30, Z28, Z16
-	VFMADD231PS  Z30, Z29, Z17
-	VBROADCASTSS 148(CX), Z30
-	VFMADD231PS  Z30, Z28, Z18
-	VFMADD231PS  Z30, Z29, Z19
-	VBROADCASTSS 152(CX), Z30
-	VFMADD231PS  Z30, Z28, Z20
-	VFMADD231PS  Z30, Z29, Z21
-	VBROADCASTSS 156(CX), Z30
-	VFMADD231PS  Z30, Z28, Z22
-	VFMADD231PS  Z30, Z29, Z23
-	VBROADCASTSS 160(CX), Z30
-	VFMADD231PS  Z30, Z28, Z24
-	VFMADD231PS  Z30, Z29, Z25
-	VBROADCASTSS 164(CX), Z30
-	VFMADD231PS  Z30, Z28, Z26
-	VFMADD231PS  Z30, Z29, Z27
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z28
-	VMOVUPS.Z    64(DX), K2, Z29
-	VBROADCASTSS 168(CX), Z30
-	VFMADD231PS  Z30, Z28, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS 172(CX), Z30
-	VFMADD231PS  Z30, Z28, Z2
-	VFMADD231PS  Z30, Z29, Z3
-	VBROADCASTSS 176(CX), Z30
-	VFMADD231PS  Z30, Z28, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS 180(CX), Z30
-	VFMADD231PS  Z30, Z28, Z6
-	VFMADD231PS  Z30, Z29, Z7
-	VBROADCASTSS 184(CX), Z30
-	VFMADD231PS  Z30, Z28, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS 188(CX), Z30
-	VFMADD231PS  Z30, Z28, Z10
-	VFMADD231PS  Z30, Z29, Z11
-	VBROADCASTSS 192(CX), Z30
-	VFMADD231PS  Z30, Z28, Z12
-	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS 196(CX), Z30
-	VFMADD231PS  Z30, Z28, Z14
-	VFMADD231PS  Z30, Z29, Z15
-	VBROADCASTSS 200(CX), Z30
-	VFMADD231PS  Z30, Z28, Z16
-	VFMADD231PS  Z30, Z29, Z17
-	VBROADCASTSS 204(CX), Z30
-	VFMADD231PS  Z30, Z28, Z18
-	VFMADD231PS  Z30, Z29, Z19
-	VBROADCASTSS 208(CX), Z30
-	VFMADD231PS  Z30, Z28, Z20
-	VFMADD231PS  Z30, Z29, Z21
-	VBROADCASTSS 212(CX), Z30
-	VFMADD231PS  Z30, Z28, Z22
-	VFMADD231PS  Z30, Z29, Z23
-	VBROADCASTSS 216(CX), Z30
-	VFMADD231PS  Z30, Z28, Z24
-	VFMADD231PS  Z30, Z29, Z25
-	VBROADCASTSS 220(CX), Z30
-	VFMADD231PS  Z30, Z28, Z26
-	VFMADD231PS  Z30, Z29, Z27
-	ADDQ         SI, DX
-	ADDQ         $0x000000e0, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z28
-	VMOVUPS.Z    64(DX), K2, Z29
-	VBROADCASTSS (CX), Z30
-	VFMADD231PS  Z30, Z28, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS 4(CX), Z30
-	VFMADD231PS  Z30, Z28, Z2
-	VFMADD231PS  Z30, Z29, Z3
-	VBROADCASTSS 8(CX), Z30
-	VFMADD231PS  Z30, Z28, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS 12(CX), Z30
-	VFMADD231PS  Z30, Z28, Z6
-	VFMADD231PS  Z30, Z29, Z7
-	VBROADCASTSS 16(CX), Z30
-	VFMADD231PS  Z30, Z28, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS 20(CX), Z30
-	VFMADD231PS  Z30, Z28, Z10
-	VFMADD231PS  Z30, Z29, Z11
-	VBROADCASTSS 24(CX), Z30
-	VFMADD231PS  Z30, Z28, Z12
-	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS 28(CX), Z30
-	VFMADD231PS  Z30, Z28, Z14
-	VFMADD231PS  Z30, Z29, Z15
-	VBROADCASTSS 32(CX), Z30
-	VFMADD231PS  Z30, Z28, Z16
-	VFMADD231PS  Z30, Z29, Z17
-	VBROADCASTSS 36(CX), Z30
-	VFMADD231PS  Z30, Z28, Z18
-	VFMADD231PS  Z30, Z29, Z19
-	VBROADCASTSS 40(CX), Z30
-	VFMADD231PS  Z30, Z28, Z20
-	VFMADD231PS  Z30, Z29, Z21
-	VBROADCASTSS 44(CX), Z30
-	VFMADD231PS  Z30, Z28, Z22
-	VFMADD231PS  Z30, Z29, Z23
-	VBROADCASTSS 48(CX), Z30
-	VFMADD231PS  Z30, Z28, Z24
-	VFMADD231PS  Z30, Z29, Z25
-	VBROADCASTSS 52(CX), Z30
-	VFMADD231PS  Z30, Z28, Z26
-	VFMADD231PS  Z30, Z29, Z27
-	ADDQ         SI, DX
-	ADDQ         $0x00000038, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	DECQ         R15
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z28
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z1, Z1
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z2, Z2
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z3, Z3
-	VMOVUPS   Z2, K1, (BX)
-	VMOVUPS   Z3, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z4, Z4
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z5, Z5
-	VMOVUPS   Z4, K1, (BX)
-	VMOVUPS   Z5, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z7, Z7
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z8, Z8
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z9, Z9
-	VMOVUPS   Z8, K1, (BX)
-	VMOVUPS   Z9, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z10, Z10
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z11, Z11
-	VMOVUPS   Z10, K1, (BX)
-	VMOVUPS   Z11, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z12, Z12
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z13, Z13
-	VMOVUPS   Z12, K1, (BX)
-	VMOVUPS   Z13, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z14, Z14
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z15, Z15
-	VMOVUPS   Z14, K1, (BX)
-	VMOVUPS   Z15, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z16, Z16
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z17, Z17
-	VMOVUPS   Z16, K1, (BX)
-	VMOVUPS   Z17, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z18, Z18
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z19, Z19
-	VMOVUPS   Z18, K1, (BX)
-	VMOVUPS   Z19, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z20, Z20
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z21, Z21
-	VMOVUPS   Z20, K1, (BX)
-	VMOVUPS   Z21, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z22, Z22
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z23, Z23
-	VMOVUPS   Z22, K1, (BX)
-	VMOVUPS   Z23, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z24, Z24
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z25, Z25
-	VMOVUPS   Z24, K1, (BX)
-	VMOVUPS   Z25, K2, 64(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z28
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z28
 	VADDPS    Z28, Z26, Z26
-	VMOVUPS.Z 64(BX), K2, Z29
+	VMOVUPS.Z 64(R9), K2, Z29
 	VADDPS    Z29, Z27, Z27
-	VMOVUPS   Z26, K1, (BX)
-	VMOVUPS   Z27, K2, 64(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z2, K1, (BX)
-	VMOVUPS Z3, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z4, K1, (BX)
-	VMOVUPS Z5, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z8, K1, (BX)
-	VMOVUPS Z9, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z10, K1, (BX)
-	VMOVUPS Z11, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VMOVUPS Z13, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z14, K1, (BX)
-	VMOVUPS Z15, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z16, K1, (BX)
-	VMOVUPS Z17, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z18, K1, (BX)
-	VMOVUPS Z19, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z20, K1, (BX)
-	VMOVUPS Z21, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z22, K1, (BX)
-	VMOVUPS Z23, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z24, K1, (BX)
-	VMOVUPS Z25, K2, 64(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z26, K1, (BX)
-	VMOVUPS Z27, K2, 64(BX)
+	VMOVUPS Z0, K1, (R9)
+	VMOVUPS Z1, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, K1, (R9)
+	VMOVUPS Z3, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, K1, (R9)
+	VMOVUPS Z5, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	VMOVUPS Z7, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, K1, (R9)
+	VMOVUPS Z9, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z10, K1, (R9)
+	VMOVUPS Z11, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	VMOVUPS Z13, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z14, K1, (R9)
+	VMOVUPS Z15, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z16, K1, (R9)
+	VMOVUPS Z17, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z18, K1, (R9)
+	VMOVUPS Z19, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z20, K1, (R9)
+	VMOVUPS Z21, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z22, K1, (R9)
+	VMOVUPS Z23, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z24, K1, (R9)
+	VMOVUPS Z25, K2, 64(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z26, K1, (R9)
+	VMOVUPS Z27, K2, 64(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000080, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x1x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x1x48(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), DI
-	MOVQ   mask+48(FP), R8
-	KMOVW  R8, K1
-	SHRQ   $0x10, R8
-	KMOVW  R8, K2
-	SHRQ   $0x10, R8
-	KMOVW  R8, K3
+copying:
+	MOVQ (AX), R13
+
+copy:
+	VMOVUPS.Z    (R11), K1, Z28
+	VMOVUPS.Z    64(R11), K2, Z29
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	VMOVUPS      Z28, (DX)
+	VMOVUPS      Z29, 64(DX)
+	VBROADCASTSS (R9), Z30
+	VFMADD231PS  Z30, Z28, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (R9)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z2
+	VFMADD231PS  Z30, Z29, Z3
+	VBROADCASTSS (R9)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (R9)(SI*1), Z30
+	VFMADD231PS  Z30, Z28, Z6
+	VFMADD231PS  Z30, Z29, Z7
+	VBROADCASTSS (R9)(BX*4), Z30
+	VFMADD231PS  Z30, Z28, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R9)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z10
+	VFMADD231PS  Z30, Z29, Z11
+	VBROADCASTSS (R9)(SI*2), Z30
+	VFMADD231PS  Z30, Z28, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R10)(SI*2), Z30
+	VFMADD231PS  Z30, Z28, Z14
+	VFMADD231PS  Z30, Z29, Z15
+	VBROADCASTSS (R9)(BX*8), Z30
+	VFMADD231PS  Z30, Z28, Z16
+	VFMADD231PS  Z30, Z29, Z17
+	VBROADCASTSS (R10)(BX*8), Z30
+	VFMADD231PS  Z30, Z28, Z18
+	VFMADD231PS  Z30, Z29, Z19
+	VBROADCASTSS (R9)(DI*2), Z30
+	VFMADD231PS  Z30, Z28, Z20
+	VFMADD231PS  Z30, Z29, Z21
+	VBROADCASTSS (R10)(DI*2), Z30
+	VFMADD231PS  Z30, Z28, Z22
+	VFMADD231PS  Z30, Z29, Z23
+	VBROADCASTSS (R9)(SI*4), Z30
+	VFMADD231PS  Z30, Z28, Z24
+	VFMADD231PS  Z30, Z29, Z25
+	VBROADCASTSS (R10)(SI*4), Z30
+	VFMADD231PS  Z30, Z28, Z26
+	VFMADD231PS  Z30, Z29, Z27
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	ADDQ         $0x00000080, DX
+	DECQ         R13
+	JNZ          copy
+	JMP          store
+
+// func kernel512x1x48(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x1x48(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	SHRQ  $0x10, CX
+	KMOVW CX, K3
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  24(AX), BX
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), SI
+	MOVQ   32(AX), DI
+	MOVQ   40(AX), R8
+	ADDQ   104(AX), DI
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	MOVQ   (AX), R11
 
-four:
-	VMOVUPS.Z    (DX), K1, Z3
-	VMOVUPS.Z    64(DX), K2, Z4
-	VMOVUPS.Z    128(DX), K3, Z5
-	VBROADCASTSS (CX), Z6
+whole:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (DI), Z3
+	VMOVUPS      64(DI), Z4
+	VMOVUPS      128(DI), Z5
+	PREFETCHT0   (DI)(R8*8)
+	PREFETCHT0   64(DI)(R8*8)
+	PREFETCHT0   128(DI)(R8*8)
+	VBROADCASTSS (SI), Z6
 	VFMADD231PS  Z6, Z3, Z0
 	VFMADD231PS  Z6, Z4, Z1
 	VFMADD231PS  Z6, Z5, Z2
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z3
-	VMOVUPS.Z    64(DX), K2, Z4
-	VMOVUPS.Z    128(DX), K3, Z5
-	VBROADCASTSS 4(CX), Z6
-	VFMADD231PS  Z6, Z3, Z0
-	VFMADD231PS  Z6, Z4, Z1
-	VFMADD231PS  Z6, Z5, Z2
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z3
-	VMOVUPS.Z    64(DX), K2, Z4
-	VMOVUPS.Z    128(DX), K3, Z5
-	VBROADCASTSS 8(CX), Z6
-	VFMADD231PS  Z6, Z3, Z0
-	VFMADD231PS  Z6, Z4, Z1
-	VFMADD231PS  Z6, Z5, Z2
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z3
-	VMOVUPS.Z    64(DX), K2, Z4
-	VMOVUPS.Z    128(DX), K3, Z5
-	VBROADCASTSS 12(CX), Z6
-	VFMADD231PS  Z6, Z3, Z0
-	VFMADD231PS  Z6, Z4, Z1
-	VFMADD231PS  Z6, Z5, Z2
-	ADDQ         SI, DX
-	ADDQ         $0x00000010, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z3
-	VMOVUPS.Z    64(DX), K2, Z4
-	VMOVUPS.Z    128(DX), K3, Z5
-	VBROADCASTSS (CX), Z6
-	VFMADD231PS  Z6, Z3, Z0
-	VFMADD231PS  Z6, Z4, Z1
-	VFMADD231PS  Z6, Z5, Z2
-	ADDQ         SI, DX
-	ADDQ         $0x00000004, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         BX, SI
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          whole
 
 store:
+	MOVQ      64(AX), SI
+	MOVQ      80(AX), DI
+	MOVQ      CX, SI
 	TESTQ     DI, DI
 	JE        set
-	VMOVUPS.Z (BX), K1, Z3
+	VMOVUPS.Z (SI), K1, Z3
 	VADDPS    Z3, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z4
+	VMOVUPS.Z 64(SI), K2, Z4
 	VADDPS    Z4, Z1, Z1
-	VMOVUPS.Z 128(BX), K3, Z5
+	VMOVUPS.Z 128(SI), K3, Z5
 	VADDPS    Z5, Z2, Z2
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	VMOVUPS   Z2, K3, 128(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, SI
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	VMOVUPS Z2, K3, 128(BX)
+	VMOVUPS Z0, K1, (SI)
+	VMOVUPS Z1, K2, 64(SI)
+	VMOVUPS Z2, K3, 128(SI)
+	MOVQ    48(AX), SI
+	ADDQ    SI, 104(AX)
+	ADDQ    $0x000000c0, CX
+	MOVQ    128(AX), SI
+	ADDQ    SI, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x2x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x2x48(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
-	SHRQ   $0x10, R9
-	KMOVW  R9, K3
+copying:
+	MOVQ (AX), R9
+
+copy:
+	VMOVUPS.Z    (DI), K1, Z3
+	VMOVUPS.Z    64(DI), K2, Z4
+	VMOVUPS.Z    128(DI), K3, Z5
+	PREFETCHT0   (DI)(R8*8)
+	PREFETCHT0   64(DI)(R8*8)
+	PREFETCHT0   128(DI)(R8*8)
+	VMOVUPS      Z3, (DX)
+	VMOVUPS      Z4, 64(DX)
+	VMOVUPS      Z5, 128(DX)
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  Z6, Z3, Z0
+	VFMADD231PS  Z6, Z4, Z1
+	VFMADD231PS  Z6, Z5, Z2
+	ADDQ         BX, SI
+	ADDQ         R8, DI
+	ADDQ         $0x000000c0, DX
+	DECQ         R9
+	JNZ          copy
+	JMP          store
+
+// func kernel512x2x48(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x2x48(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	SHRQ  $0x10, CX
+	KMOVW CX, K3
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  24(AX), SI
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), DI
+	MOVQ   32(AX), R8
+	MOVQ   40(AX), R9
+	ADDQ   104(AX), R8
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	MOVQ   (AX), R12
 
-four:
-	VMOVUPS.Z    (DX), K1, Z6
-	VMOVUPS.Z    64(DX), K2, Z7
-	VMOVUPS.Z    128(DX), K3, Z8
-	VBROADCASTSS (CX), Z9
+whole:
+	PREFETCHT1   (R10)
+	ADDQ         R11, R10
+	VMOVUPS      (R8), Z6
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z8
+	PREFETCHT0   (R8)(R9*8)
+	PREFETCHT0   64(R8)(R9*8)
+	PREFETCHT0   128(R8)(R9*8)
+	VBROADCASTSS (DI), Z9
 	VFMADD231PS  Z9, Z6, Z0
 	VFMADD231PS  Z9, Z7, Z1
 	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 4(CX), Z9
+	VBROADCASTSS (DI)(BX*1), Z9
 	VFMADD231PS  Z9, Z6, Z3
 	VFMADD231PS  Z9, Z7, Z4
 	VFMADD231PS  Z9, Z8, Z5
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z6
-	VMOVUPS.Z    64(DX), K2, Z7
-	VMOVUPS.Z    128(DX), K3, Z8
-	VBROADCASTSS 8(CX), Z9
-	VFMADD231PS  Z9, Z6, Z0
-	VFMADD231PS  Z9, Z7, Z1
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 12(CX), Z9
-	VFMADD231PS  Z9, Z6, Z3
-	VFMADD231PS  Z9, Z7, Z4
-	VFMADD231PS  Z9, Z8, Z5
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z6
-	VMOVUPS.Z    64(DX), K2, Z7
-	VMOVUPS.Z    128(DX), K3, Z8
-	VBROADCASTSS 16(CX), Z9
-	VFMADD231PS  Z9, Z6, Z0
-	VFMADD231PS  Z9, Z7, Z1
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 20(CX), Z9
-	VFMADD231PS  Z9, Z6, Z3
-	VFMADD231PS  Z9, Z7, Z4
-	VFMADD231PS  Z9, Z8, Z5
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z6
-	VMOVUPS.Z    64(DX), K2, Z7
-	VMOVUPS.Z    128(DX), K3, Z8
-	VBROADCASTSS 24(CX), Z9
-	VFMADD231PS  Z9, Z6, Z0
-	VFMADD231PS  Z9, Z7, Z1
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 28(CX), Z9
-	VFMADD231PS  Z9, Z6, Z3
-	VFMADD231PS  Z9, Z7, Z4
-	VFMADD231PS  Z9, Z8, Z5
-	ADDQ         SI, DX
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z6
-	VMOVUPS.Z    64(DX), K2, Z7
-	VMOVUPS.Z    128(DX), K3, Z8
-	VBROADCASTSS (CX), Z9
-	VFMADD231PS  Z9, Z6, Z0
-	VFMADD231PS  Z9, Z7, Z1
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 4(CX), Z9
-	VFMADD231PS  Z9, Z6, Z3
-	VFMADD231PS  Z9, Z7, Z4
-	VFMADD231PS  Z9, Z8, Z5
-	ADDQ         SI, DX
-	ADDQ         $0x00000008, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         SI, DI
+	ADDQ         R9, R8
+	DECQ         R12
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R8
+	MOVQ      80(AX), R9
+	MOVQ      CX, DI
+	TESTQ     R9, R9
 	JE        set
-	VMOVUPS.Z (BX), K1, Z6
+	VMOVUPS.Z (DI), K1, Z6
 	VADDPS    Z6, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z7
+	VMOVUPS.Z 64(DI), K2, Z7
 	VADDPS    Z7, Z1, Z1
-	VMOVUPS.Z 128(BX), K3, Z8
+	VMOVUPS.Z 128(DI), K3, Z8
 	VADDPS    Z8, Z2, Z2
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	VMOVUPS   Z2, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z6
+	ADDQ      R8, DI
+	VMOVUPS.Z (DI), K1, Z6
 	VADDPS    Z6, Z3, Z3
-	VMOVUPS.Z 64(BX), K2, Z7
+	VMOVUPS.Z 64(DI), K2, Z7
 	VADDPS    Z7, Z4, Z4
-	VMOVUPS.Z 128(BX), K3, Z8
+	VMOVUPS.Z 128(DI), K3, Z8
 	VADDPS    Z8, Z5, Z5
-	VMOVUPS   Z3, K1, (BX)
-	VMOVUPS   Z4, K2, 64(BX)
-	VMOVUPS   Z5, K3, 128(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, DI
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	VMOVUPS Z2, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	VMOVUPS Z4, K2, 64(BX)
-	VMOVUPS Z5, K3, 128(BX)
+	VMOVUPS Z0, K1, (DI)
+	VMOVUPS Z1, K2, 64(DI)
+	VMOVUPS Z2, K3, 128(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, K1, (DI)
+	VMOVUPS Z4, K2, 64(DI)
+	VMOVUPS Z5, K3, 128(DI)
+	MOVQ    48(AX), DI
+	ADDQ    DI, 104(AX)
+	ADDQ    $0x000000c0, CX
+	MOVQ    128(AX), DI
+	ADDQ    DI, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x3x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x3x48(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
-	SHRQ   $0x10, R9
-	KMOVW  R9, K3
+copying:
+	MOVQ (AX), R10
+
+copy:
+	VMOVUPS.Z    (R8), K1, Z6
+	VMOVUPS.Z    64(R8), K2, Z7
+	VMOVUPS.Z    128(R8), K3, Z8
+	PREFETCHT0   (R8)(R9*8)
+	PREFETCHT0   64(R8)(R9*8)
+	PREFETCHT0   128(R8)(R9*8)
+	VMOVUPS      Z6, (DX)
+	VMOVUPS      Z7, 64(DX)
+	VMOVUPS      Z8, 128(DX)
+	VBROADCASTSS (DI), Z9
+	VFMADD231PS  Z9, Z6, Z0
+	VFMADD231PS  Z9, Z7, Z1
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS (DI)(BX*1), Z9
+	VFMADD231PS  Z9, Z6, Z3
+	VFMADD231PS  Z9, Z7, Z4
+	VFMADD231PS  Z9, Z8, Z5
+	ADDQ         SI, DI
+	ADDQ         R9, R8
+	ADDQ         $0x000000c0, DX
+	DECQ         R10
+	JNZ          copy
+	JMP          store
+
+// func kernel512x3x48(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x3x48(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	SHRQ  $0x10, CX
+	KMOVW CX, K3
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  24(AX), SI
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6326,170 +4713,141 @@ TEXT ·kernel512x3x48(SB), NOSPLIT, $0-64
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), DI
+	MOVQ   32(AX), R8
+	MOVQ   40(AX), R9
+	ADDQ   104(AX), R8
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	MOVQ   (AX), R12
 
-four:
-	VMOVUPS.Z    (DX), K1, Z9
-	VMOVUPS.Z    64(DX), K2, Z10
-	VMOVUPS.Z    128(DX), K3, Z11
-	VBROADCASTSS (CX), Z12
+whole:
+	PREFETCHT1   (R10)
+	ADDQ         R11, R10
+	VMOVUPS      (R8), Z9
+	VMOVUPS      64(R8), Z10
+	VMOVUPS      128(R8), Z11
+	PREFETCHT0   (R8)(R9*8)
+	PREFETCHT0   64(R8)(R9*8)
+	PREFETCHT0   128(R8)(R9*8)
+	VBROADCASTSS (DI), Z12
 	VFMADD231PS  Z12, Z9, Z0
 	VFMADD231PS  Z12, Z10, Z1
 	VFMADD231PS  Z12, Z11, Z2
-	VBROADCASTSS 4(CX), Z12
+	VBROADCASTSS (DI)(BX*1), Z12
 	VFMADD231PS  Z12, Z9, Z3
 	VFMADD231PS  Z12, Z10, Z4
 	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 8(CX), Z12
+	VBROADCASTSS (DI)(BX*2), Z12
 	VFMADD231PS  Z12, Z9, Z6
 	VFMADD231PS  Z12, Z10, Z7
 	VFMADD231PS  Z12, Z11, Z8
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z9
-	VMOVUPS.Z    64(DX), K2, Z10
-	VMOVUPS.Z    128(DX), K3, Z11
-	VBROADCASTSS 12(CX), Z12
-	VFMADD231PS  Z12, Z9, Z0
-	VFMADD231PS  Z12, Z10, Z1
-	VFMADD231PS  Z12, Z11, Z2
-	VBROADCASTSS 16(CX), Z12
-	VFMADD231PS  Z12, Z9, Z3
-	VFMADD231PS  Z12, Z10, Z4
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 20(CX), Z12
-	VFMADD231PS  Z12, Z9, Z6
-	VFMADD231PS  Z12, Z10, Z7
-	VFMADD231PS  Z12, Z11, Z8
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z9
-	VMOVUPS.Z    64(DX), K2, Z10
-	VMOVUPS.Z    128(DX), K3, Z11
-	VBROADCASTSS 24(CX), Z12
-	VFMADD231PS  Z12, Z9, Z0
-	VFMADD231PS  Z12, Z10, Z1
-	VFMADD231PS  Z12, Z11, Z2
-	VBROADCASTSS 28(CX), Z12
-	VFMADD231PS  Z12, Z9, Z3
-	VFMADD231PS  Z12, Z10, Z4
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 32(CX), Z12
-	VFMADD231PS  Z12, Z9, Z6
-	VFMADD231PS  Z12, Z10, Z7
-	VFMADD231PS  Z12, Z11, Z8
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z9
-	VMOVUPS.Z    64(DX), K2, Z10
-	VMOVUPS.Z    128(DX), K3, Z11
-	VBROADCASTSS 36(CX), Z12
-	VFMADD231PS  Z12, Z9, Z0
-	VFMADD231PS  Z12, Z10, Z1
-	VFMADD231PS  Z12, Z11, Z2
-	VBROADCASTSS 40(CX), Z12
-	VFMADD231PS  Z12, Z9, Z3
-	VFMADD231PS  Z12, Z10, Z4
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 44(CX), Z12
-	VFMADD231PS  Z12, Z9, Z6
-	VFMADD231PS  Z12, Z10, Z7
-	VFMADD231PS  Z12, Z11, Z8
-	ADDQ         SI, DX
-	ADDQ         $0x00000030, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z9
-	VMOVUPS.Z    64(DX), K2, Z10
-	VMOVUPS.Z    128(DX), K3, Z11
-	VBROADCASTSS (CX), Z12
-	VFMADD231PS  Z12, Z9, Z0
-	VFMADD231PS  Z12, Z10, Z1
-	VFMADD231PS  Z12, Z11, Z2
-	VBROADCASTSS 4(CX), Z12
-	VFMADD231PS  Z12, Z9, Z3
-	VFMADD231PS  Z12, Z10, Z4
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 8(CX), Z12
-	VFMADD231PS  Z12, Z9, Z6
-	VFMADD231PS  Z12, Z10, Z7
-	VFMADD231PS  Z12, Z11, Z8
-	ADDQ         SI, DX
-	ADDQ         $0x0000000c, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         SI, DI
+	ADDQ         R9, R8
+	DECQ         R12
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R8
+	MOVQ      80(AX), R9
+	MOVQ      CX, DI
+	TESTQ     R9, R9
 	JE        set
-	VMOVUPS.Z (BX), K1, Z9
+	VMOVUPS.Z (DI), K1, Z9
 	VADDPS    Z9, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z10
+	VMOVUPS.Z 64(DI), K2, Z10
 	VADDPS    Z10, Z1, Z1
-	VMOVUPS.Z 128(BX), K3, Z11
+	VMOVUPS.Z 128(DI), K3, Z11
 	VADDPS    Z11, Z2, Z2
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	VMOVUPS   Z2, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z9
+	ADDQ      R8, DI
+	VMOVUPS.Z (DI), K1, Z9
 	VADDPS    Z9, Z3, Z3
-	VMOVUPS.Z 64(BX), K2, Z10
+	VMOVUPS.Z 64(DI), K2, Z10
 	VADDPS    Z10, Z4, Z4
-	VMOVUPS.Z 128(BX), K3, Z11
+	VMOVUPS.Z 128(DI), K3, Z11
 	VADDPS    Z11, Z5, Z5
-	VMOVUPS   Z3, K1, (BX)
-	VMOVUPS   Z4, K2, 64(BX)
-	VMOVUPS   Z5, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z9
+	ADDQ      R8, DI
+	VMOVUPS.Z (DI), K1, Z9
 	VADDPS    Z9, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z10
+	VMOVUPS.Z 64(DI), K2, Z10
 	VADDPS    Z10, Z7, Z7
-	VMOVUPS.Z 128(BX), K3, Z11
+	VMOVUPS.Z 128(DI), K3, Z11
 	VADDPS    Z11, Z8, Z8
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	VMOVUPS   Z8, K3, 128(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, DI
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	VMOVUPS Z2, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	VMOVUPS Z4, K2, 64(BX)
-	VMOVUPS Z5, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	VMOVUPS Z8, K3, 128(BX)
+	VMOVUPS Z0, K1, (DI)
+	VMOVUPS Z1, K2, 64(DI)
+	VMOVUPS Z2, K3, 128(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, K1, (DI)
+	VMOVUPS Z4, K2, 64(DI)
+	VMOVUPS Z5, K3, 128(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, K1, (DI)
+	VMOVUPS Z7, K2, 64(DI)
+	VMOVUPS Z8, K3, 128(DI)
+	MOVQ    48(AX), DI
+	ADDQ    DI, 104(AX)
+	ADDQ    $0x000000c0, CX
+	MOVQ    128(AX), DI
+	ADDQ    DI, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x4x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x4x48(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
-	SHRQ   $0x10, R9
-	KMOVW  R9, K3
+copying:
+	MOVQ (AX), R10
+
+copy:
+	VMOVUPS.Z    (R8), K1, Z9
+	VMOVUPS.Z    64(R8), K2, Z10
+	VMOVUPS.Z    128(R8), K3, Z11
+	PREFETCHT0   (R8)(R9*8)
+	PREFETCHT0   64(R8)(R9*8)
+	PREFETCHT0   128(R8)(R9*8)
+	VMOVUPS      Z9, (DX)
+	VMOVUPS      Z10, 64(DX)
+	VMOVUPS      Z11, 128(DX)
+	VBROADCASTSS (DI), Z12
+	VFMADD231PS  Z12, Z9, Z0
+	VFMADD231PS  Z12, Z10, Z1
+	VFMADD231PS  Z12, Z11, Z2
+	VBROADCASTSS (DI)(BX*1), Z12
+	VFMADD231PS  Z12, Z9, Z3
+	VFMADD231PS  Z12, Z10, Z4
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (DI)(BX*2), Z12
+	VFMADD231PS  Z12, Z9, Z6
+	VFMADD231PS  Z12, Z10, Z7
+	VFMADD231PS  Z12, Z11, Z8
+	ADDQ         SI, DI
+	ADDQ         R9, R8
+	ADDQ         $0x000000c0, DX
+	DECQ         R10
+	JNZ          copy
+	JMP          store
+
+// func kernel512x4x48(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x4x48(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	SHRQ  $0x10, CX
+	KMOVW CX, K3
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	MOVQ  24(AX), DI
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6502,204 +4860,160 @@ TEXT ·kernel512x4x48(SB), NOSPLIT, $0-64
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	MOVQ   40(AX), R10
+	ADDQ   104(AX), R9
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	MOVQ   (AX), R13
 
-four:
-	VMOVUPS.Z    (DX), K1, Z12
-	VMOVUPS.Z    64(DX), K2, Z13
-	VMOVUPS.Z    128(DX), K3, Z14
-	VBROADCASTSS (CX), Z15
+whole:
+	PREFETCHT1   (R11)
+	ADDQ         R12, R11
+	VMOVUPS      (R9), Z12
+	VMOVUPS      64(R9), Z13
+	VMOVUPS      128(R9), Z14
+	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	PREFETCHT0   128(R9)(R10*8)
+	VBROADCASTSS (R8), Z15
 	VFMADD231PS  Z15, Z12, Z0
 	VFMADD231PS  Z15, Z13, Z1
 	VFMADD231PS  Z15, Z14, Z2
-	VBROADCASTSS 4(CX), Z15
+	VBROADCASTSS (R8)(BX*1), Z15
 	VFMADD231PS  Z15, Z12, Z3
 	VFMADD231PS  Z15, Z13, Z4
 	VFMADD231PS  Z15, Z14, Z5
-	VBROADCASTSS 8(CX), Z15
+	VBROADCASTSS (R8)(BX*2), Z15
 	VFMADD231PS  Z15, Z12, Z6
 	VFMADD231PS  Z15, Z13, Z7
 	VFMADD231PS  Z15, Z14, Z8
-	VBROADCASTSS 12(CX), Z15
+	VBROADCASTSS (R8)(SI*1), Z15
 	VFMADD231PS  Z15, Z12, Z9
 	VFMADD231PS  Z15, Z13, Z10
 	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z12
-	VMOVUPS.Z    64(DX), K2, Z13
-	VMOVUPS.Z    128(DX), K3, Z14
-	VBROADCASTSS 16(CX), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z1
-	VFMADD231PS  Z15, Z14, Z2
-	VBROADCASTSS 20(CX), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z5
-	VBROADCASTSS 24(CX), Z15
-	VFMADD231PS  Z15, Z12, Z6
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z8
-	VBROADCASTSS 28(CX), Z15
-	VFMADD231PS  Z15, Z12, Z9
-	VFMADD231PS  Z15, Z13, Z10
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z12
-	VMOVUPS.Z    64(DX), K2, Z13
-	VMOVUPS.Z    128(DX), K3, Z14
-	VBROADCASTSS 32(CX), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z1
-	VFMADD231PS  Z15, Z14, Z2
-	VBROADCASTSS 36(CX), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z5
-	VBROADCASTSS 40(CX), Z15
-	VFMADD231PS  Z15, Z12, Z6
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z8
-	VBROADCASTSS 44(CX), Z15
-	VFMADD231PS  Z15, Z12, Z9
-	VFMADD231PS  Z15, Z13, Z10
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z12
-	VMOVUPS.Z    64(DX), K2, Z13
-	VMOVUPS.Z    128(DX), K3, Z14
-	VBROADCASTSS 48(CX), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z1
-	VFMADD231PS  Z15, Z14, Z2
-	VBROADCASTSS 52(CX), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z5
-	VBROADCASTSS 56(CX), Z15
-	VFMADD231PS  Z15, Z12, Z6
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z8
-	VBROADCASTSS 60(CX), Z15
-	VFMADD231PS  Z15, Z12, Z9
-	VFMADD231PS  Z15, Z13, Z10
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, DX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z12
-	VMOVUPS.Z    64(DX), K2, Z13
-	VMOVUPS.Z    128(DX), K3, Z14
-	VBROADCASTSS (CX), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z1
-	VFMADD231PS  Z15, Z14, Z2
-	VBROADCASTSS 4(CX), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z5
-	VBROADCASTSS 8(CX), Z15
-	VFMADD231PS  Z15, Z12, Z6
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z8
-	VBROADCASTSS 12(CX), Z15
-	VFMADD231PS  Z15, Z12, Z9
-	VFMADD231PS  Z15, Z13, Z10
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, DX
-	ADDQ         $0x00000010, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         DI, R8
+	ADDQ         R10, R9
+	DECQ         R13
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R9
+	MOVQ      80(AX), R10
+	MOVQ      CX, R8
+	TESTQ     R10, R10
 	JE        set
-	VMOVUPS.Z (BX), K1, Z12
+	VMOVUPS.Z (R8), K1, Z12
 	VADDPS    Z12, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z13
+	VMOVUPS.Z 64(R8), K2, Z13
 	VADDPS    Z13, Z1, Z1
-	VMOVUPS.Z 128(BX), K3, Z14
+	VMOVUPS.Z 128(R8), K3, Z14
 	VADDPS    Z14, Z2, Z2
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	VMOVUPS   Z2, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
 	VADDPS    Z12, Z3, Z3
-	VMOVUPS.Z 64(BX), K2, Z13
+	VMOVUPS.Z 64(R8), K2, Z13
 	VADDPS    Z13, Z4, Z4
-	VMOVUPS.Z 128(BX), K3, Z14
+	VMOVUPS.Z 128(R8), K3, Z14
 	VADDPS    Z14, Z5, Z5
-	VMOVUPS   Z3, K1, (BX)
-	VMOVUPS   Z4, K2, 64(BX)
-	VMOVUPS   Z5, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
 	VADDPS    Z12, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z13
+	VMOVUPS.Z 64(R8), K2, Z13
 	VADDPS    Z13, Z7, Z7
-	VMOVUPS.Z 128(BX), K3, Z14
+	VMOVUPS.Z 128(R8), K3, Z14
 	VADDPS    Z14, Z8, Z8
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	VMOVUPS   Z8, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z12
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
 	VADDPS    Z12, Z9, Z9
-	VMOVUPS.Z 64(BX), K2, Z13
+	VMOVUPS.Z 64(R8), K2, Z13
 	VADDPS    Z13, Z10, Z10
-	VMOVUPS.Z 128(BX), K3, Z14
+	VMOVUPS.Z 128(R8), K3, Z14
 	VADDPS    Z14, Z11, Z11
-	VMOVUPS   Z9, K1, (BX)
-	VMOVUPS   Z10, K2, 64(BX)
-	VMOVUPS   Z11, K3, 128(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, R8
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	VMOVUPS Z2, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	VMOVUPS Z4, K2, 64(BX)
-	VMOVUPS Z5, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	VMOVUPS Z8, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z9, K1, (BX)
-	VMOVUPS Z10, K2, 64(BX)
-	VMOVUPS Z11, K3, 128(BX)
+	VMOVUPS Z0, K1, (R8)
+	VMOVUPS Z1, K2, 64(R8)
+	VMOVUPS Z2, K3, 128(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z3, K1, (R8)
+	VMOVUPS Z4, K2, 64(R8)
+	VMOVUPS Z5, K3, 128(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z6, K1, (R8)
+	VMOVUPS Z7, K2, 64(R8)
+	VMOVUPS Z8, K3, 128(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z9, K1, (R8)
+	VMOVUPS Z10, K2, 64(R8)
+	VMOVUPS Z11, K3, 128(R8)
+	MOVQ    48(AX), R8
+	ADDQ    R8, 104(AX)
+	ADDQ    $0x000000c0, CX
+	MOVQ    128(AX), R8
+	ADDQ    R8, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x5x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x5x48(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
-	SHRQ   $0x10, R9
-	KMOVW  R9, K3
+copying:
+	MOVQ (AX), R11
+
+copy:
+	VMOVUPS.Z    (R9), K1, Z12
+	VMOVUPS.Z    64(R9), K2, Z13
+	VMOVUPS.Z    128(R9), K3, Z14
+	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	PREFETCHT0   128(R9)(R10*8)
+	VMOVUPS      Z12, (DX)
+	VMOVUPS      Z13, 64(DX)
+	VMOVUPS      Z14, 128(DX)
+	VBROADCASTSS (R8), Z15
+	VFMADD231PS  Z15, Z12, Z0
+	VFMADD231PS  Z15, Z13, Z1
+	VFMADD231PS  Z15, Z14, Z2
+	VBROADCASTSS (R8)(BX*1), Z15
+	VFMADD231PS  Z15, Z12, Z3
+	VFMADD231PS  Z15, Z13, Z4
+	VFMADD231PS  Z15, Z14, Z5
+	VBROADCASTSS (R8)(BX*2), Z15
+	VFMADD231PS  Z15, Z12, Z6
+	VFMADD231PS  Z15, Z13, Z7
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS (R8)(SI*1), Z15
+	VFMADD231PS  Z15, Z12, Z9
+	VFMADD231PS  Z15, Z13, Z10
+	VFMADD231PS  Z15, Z14, Z11
+	ADDQ         DI, R8
+	ADDQ         R10, R9
+	ADDQ         $0x000000c0, DX
+	DECQ         R11
+	JNZ          copy
+	JMP          store
+
+// func kernel512x5x48(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x5x48(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	SHRQ  $0x10, CX
+	KMOVW CX, K3
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	MOVQ  24(AX), DI
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6715,238 +5029,180 @@ TEXT ·kernel512x5x48(SB), NOSPLIT, $0-64
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	MOVQ   40(AX), R10
+	ADDQ   104(AX), R9
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	MOVQ   (AX), R13
 
-four:
-	VMOVUPS.Z    (DX), K1, Z15
-	VMOVUPS.Z    64(DX), K2, Z16
-	VMOVUPS.Z    128(DX), K3, Z17
-	VBROADCASTSS (CX), Z18
+whole:
+	PREFETCHT1   (R11)
+	ADDQ         R12, R11
+	VMOVUPS      (R9), Z15
+	VMOVUPS      64(R9), Z16
+	VMOVUPS      128(R9), Z17
+	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	PREFETCHT0   128(R9)(R10*8)
+	VBROADCASTSS (R8), Z18
 	VFMADD231PS  Z18, Z15, Z0
 	VFMADD231PS  Z18, Z16, Z1
 	VFMADD231PS  Z18, Z17, Z2
-	VBROADCASTSS 4(CX), Z18
+	VBROADCASTSS (R8)(BX*1), Z18
 	VFMADD231PS  Z18, Z15, Z3
 	VFMADD231PS  Z18, Z16, Z4
 	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 8(CX), Z18
+	VBROADCASTSS (R8)(BX*2), Z18
 	VFMADD231PS  Z18, Z15, Z6
 	VFMADD231PS  Z18, Z16, Z7
 	VFMADD231PS  Z18, Z17, Z8
-	VBROADCASTSS 12(CX), Z18
+	VBROADCASTSS (R8)(SI*1), Z18
 	VFMADD231PS  Z18, Z15, Z9
 	VFMADD231PS  Z18, Z16, Z10
 	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 16(CX), Z18
+	VBROADCASTSS (R8)(BX*4), Z18
 	VFMADD231PS  Z18, Z15, Z12
 	VFMADD231PS  Z18, Z16, Z13
 	VFMADD231PS  Z18, Z17, Z14
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z15
-	VMOVUPS.Z    64(DX), K2, Z16
-	VMOVUPS.Z    128(DX), K3, Z17
-	VBROADCASTSS 20(CX), Z18
-	VFMADD231PS  Z18, Z15, Z0
-	VFMADD231PS  Z18, Z16, Z1
-	VFMADD231PS  Z18, Z17, Z2
-	VBROADCASTSS 24(CX), Z18
-	VFMADD231PS  Z18, Z15, Z3
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 28(CX), Z18
-	VFMADD231PS  Z18, Z15, Z6
-	VFMADD231PS  Z18, Z16, Z7
-	VFMADD231PS  Z18, Z17, Z8
-	VBROADCASTSS 32(CX), Z18
-	VFMADD231PS  Z18, Z15, Z9
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 36(CX), Z18
-	VFMADD231PS  Z18, Z15, Z12
-	VFMADD231PS  Z18, Z16, Z13
-	VFMADD231PS  Z18, Z17, Z14
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z15
-	VMOVUPS.Z    64(DX), K2, Z16
-	VMOVUPS.Z    128(DX), K3, Z17
-	VBROADCASTSS 40(CX), Z18
-	VFMADD231PS  Z18, Z15, Z0
-	VFMADD231PS  Z18, Z16, Z1
-	VFMADD231PS  Z18, Z17, Z2
-	VBROADCASTSS 44(CX), Z18
-	VFMADD231PS  Z18, Z15, Z3
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 48(CX), Z18
-	VFMADD231PS  Z18, Z15, Z6
-	VFMADD231PS  Z18, Z16, Z7
-	VFMADD231PS  Z18, Z17, Z8
-	VBROADCASTSS 52(CX), Z18
-	VFMADD231PS  Z18, Z15, Z9
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 56(CX), Z18
-	VFMADD231PS  Z18, Z15, Z12
-	VFMADD231PS  Z18, Z16, Z13
-	VFMADD231PS  Z18, Z17, Z14
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z15
-	VMOVUPS.Z    64(DX), K2, Z16
-	VMOVUPS.Z    128(DX), K3, Z17
-	VBROADCASTSS 60(CX), Z18
-	VFMADD231PS  Z18, Z15, Z0
-	VFMADD231PS  Z18, Z16, Z1
-	VFMADD231PS  Z18, Z17, Z2
-	VBROADCASTSS 64(CX), Z18
-	VFMADD231PS  Z18, Z15, Z3
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 68(CX), Z18
-	VFMADD231PS  Z18, Z15, Z6
-	VFMADD231PS  Z18, Z16, Z7
-	VFMADD231PS  Z18, Z17, Z8
-	VBROADCASTSS 72(CX), Z18
-	VFMADD231PS  Z18, Z15, Z9
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 76(CX), Z18
-	VFMADD231PS  Z18, Z15, Z12
-	VFMADD231PS  Z18, Z16, Z13
-	VFMADD231PS  Z18, Z17, Z14
-	ADDQ         SI, DX
-	ADDQ         $0x00000050, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z15
-	VMOVUPS.Z    64(DX), K2, Z16
-	VMOVUPS.Z    128(DX), K3, Z17
-	VBROADCASTSS (CX), Z18
-	VFMADD231PS  Z18, Z15, Z0
-	VFMADD231PS  Z18, Z16, Z1
-	VFMADD231PS  Z18, Z17, Z2
-	VBROADCASTSS 4(CX), Z18
-	VFMADD231PS  Z18, Z15, Z3
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 8(CX), Z18
-	VFMADD231PS  Z18, Z15, Z6
-	VFMADD231PS  Z18, Z16, Z7
-	VFMADD231PS  Z18, Z17, Z8
-	VBROADCASTSS 12(CX), Z18
-	VFMADD231PS  Z18, Z15, Z9
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 16(CX), Z18
-	VFMADD231PS  Z18, Z15, Z12
-	VFMADD231PS  Z18, Z16, Z13
-	VFMADD231PS  Z18, Z17, Z14
-	ADDQ         SI, DX
-	ADDQ         $0x00000014, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         DI, R8
+	ADDQ         R10, R9
+	DECQ         R13
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R9
+	MOVQ      80(AX), R10
+	MOVQ      CX, R8
+	TESTQ     R10, R10
 	JE        set
-	VMOVUPS.Z (BX), K1, Z15
+	VMOVUPS.Z (R8), K1, Z15
 	VADDPS    Z15, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z16
+	VMOVUPS.Z 64(R8), K2, Z16
 	VADDPS    Z16, Z1, Z1
-	VMOVUPS.Z 128(BX), K3, Z17
+	VMOVUPS.Z 128(R8), K3, Z17
 	VADDPS    Z17, Z2, Z2
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	VMOVUPS   Z2, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z15
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z15
 	VADDPS    Z15, Z3, Z3
-	VMOVUPS.Z 64(BX), K2, Z16
+	VMOVUPS.Z 64(R8), K2, Z16
 	VADDPS    Z16, Z4, Z4
-	VMOVUPS.Z 128(BX), K3, Z17
+	VMOVUPS.Z 128(R8), K3, Z17
 	VADDPS    Z17, Z5, Z5
-	VMOVUPS   Z3, K1, (BX)
-	VMOVUPS   Z4, K2, 64(BX)
-	VMOVUPS   Z5, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z15
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z15
 	VADDPS    Z15, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z16
+	VMOVUPS.Z 64(R8), K2, Z16
 	VADDPS    Z16, Z7, Z7
-	VMOVUPS.Z 128(BX), K3, Z17
+	VMOVUPS.Z 128(R8), K3, Z17
 	VADDPS    Z17, Z8, Z8
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	VMOVUPS   Z8, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z15
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z15
 	VADDPS    Z15, Z9, Z9
-	VMOVUPS.Z 64(BX), K2, Z16
+	VMOVUPS.Z 64(R8), K2, Z16
 	VADDPS    Z16, Z10, Z10
-	VMOVUPS.Z 128(BX), K3, Z17
+	VMOVUPS.Z 128(R8), K3, Z17
 	VADDPS    Z17, Z11, Z11
-	VMOVUPS   Z9, K1, (BX)
-	VMOVUPS   Z10, K2, 64(BX)
-	VMOVUPS   Z11, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z15
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z15
 	VADDPS    Z15, Z12, Z12
-	VMOVUPS.Z 64(BX), K2, Z16
+	VMOVUPS.Z 64(R8), K2, Z16
 	VADDPS    Z16, Z13, Z13
-	VMOVUPS.Z 128(BX), K3, Z17
+	VMOVUPS.Z 128(R8), K3, Z17
 	VADDPS    Z17, Z14, Z14
-	VMOVUPS   Z12, K1, (BX)
-	VMOVUPS   Z13, K2, 64(BX)
-	VMOVUPS   Z14, K3, 128(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, R8
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	VMOVUPS Z2, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	VMOVUPS Z4, K2, 64(BX)
-	VMOVUPS Z5, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	VMOVUPS Z8, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z9, K1, (BX)
-	VMOVUPS Z10, K2, 64(BX)
-	VMOVUPS Z11, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VMOVUPS Z13, K2, 64(BX)
-	VMOVUPS Z14, K3, 128(BX)
+	VMOVUPS Z0, K1, (R8)
+	VMOVUPS Z1, K2, 64(R8)
+	VMOVUPS Z2, K3, 128(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z3, K1, (R8)
+	VMOVUPS Z4, K2, 64(R8)
+	VMOVUPS Z5, K3, 128(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z6, K1, (R8)
+	VMOVUPS Z7, K2, 64(R8)
+	VMOVUPS Z8, K3, 128(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z9, K1, (R8)
+	VMOVUPS Z10, K2, 64(R8)
+	VMOVUPS Z11, K3, 128(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z12, K1, (R8)
+	VMOVUPS Z13, K2, 64(R8)
+	VMOVUPS Z14, K3, 128(R8)
+	MOVQ    48(AX), R8
+	ADDQ    R8, 104(AX)
+	ADDQ    $0x000000c0, CX
+	MOVQ    128(AX), R8
+	ADDQ    R8, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x6x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x6x48(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
-	SHRQ   $0x10, R9
-	KMOVW  R9, K3
+copying:
+	MOVQ (AX), R11
+
+copy:
+	VMOVUPS.Z    (R9), K1, Z15
+	VMOVUPS.Z    64(R9), K2, Z16
+	VMOVUPS.Z    128(R9), K3, Z17
+	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	PREFETCHT0   128(R9)(R10*8)
+	VMOVUPS      Z15, (DX)
+	VMOVUPS      Z16, 64(DX)
+	VMOVUPS      Z17, 128(DX)
+	VBROADCASTSS (R8), Z18
+	VFMADD231PS  Z18, Z15, Z0
+	VFMADD231PS  Z18, Z16, Z1
+	VFMADD231PS  Z18, Z17, Z2
+	VBROADCASTSS (R8)(BX*1), Z18
+	VFMADD231PS  Z18, Z15, Z3
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R8)(BX*2), Z18
+	VFMADD231PS  Z18, Z15, Z6
+	VFMADD231PS  Z18, Z16, Z7
+	VFMADD231PS  Z18, Z17, Z8
+	VBROADCASTSS (R8)(SI*1), Z18
+	VFMADD231PS  Z18, Z15, Z9
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R8)(BX*4), Z18
+	VFMADD231PS  Z18, Z15, Z12
+	VFMADD231PS  Z18, Z16, Z13
+	VFMADD231PS  Z18, Z17, Z14
+	ADDQ         DI, R8
+	ADDQ         R10, R9
+	ADDQ         $0x000000c0, DX
+	DECQ         R11
+	JNZ          copy
+	JMP          store
+
+// func kernel512x6x48(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x6x48(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	SHRQ  $0x10, CX
+	KMOVW CX, K3
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6965,272 +5221,199 @@ TEXT ·kernel512x6x48(SB), NOSPLIT, $0-64
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	MOVQ   40(AX), R11
+	ADDQ   104(AX), R10
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R12
+	MOVQ   120(AX), R13
+	MOVQ   (AX), R14
 
-four:
-	VMOVUPS.Z    (DX), K1, Z18
-	VMOVUPS.Z    64(DX), K2, Z19
-	VMOVUPS.Z    128(DX), K3, Z20
-	VBROADCASTSS (CX), Z21
+whole:
+	PREFETCHT1   (R12)
+	ADDQ         R13, R12
+	VMOVUPS      (R10), Z18
+	VMOVUPS      64(R10), Z19
+	VMOVUPS      128(R10), Z20
+	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	PREFETCHT0   128(R10)(R11*8)
+	VBROADCASTSS (R9), Z21
 	VFMADD231PS  Z21, Z18, Z0
 	VFMADD231PS  Z21, Z19, Z1
 	VFMADD231PS  Z21, Z20, Z2
-	VBROADCASTSS 4(CX), Z21
+	VBROADCASTSS (R9)(BX*1), Z21
 	VFMADD231PS  Z21, Z18, Z3
 	VFMADD231PS  Z21, Z19, Z4
 	VFMADD231PS  Z21, Z20, Z5
-	VBROADCASTSS 8(CX), Z21
+	VBROADCASTSS (R9)(BX*2), Z21
 	VFMADD231PS  Z21, Z18, Z6
 	VFMADD231PS  Z21, Z19, Z7
 	VFMADD231PS  Z21, Z20, Z8
-	VBROADCASTSS 12(CX), Z21
+	VBROADCASTSS (R9)(SI*1), Z21
 	VFMADD231PS  Z21, Z18, Z9
 	VFMADD231PS  Z21, Z19, Z10
 	VFMADD231PS  Z21, Z20, Z11
-	VBROADCASTSS 16(CX), Z21
+	VBROADCASTSS (R9)(BX*4), Z21
 	VFMADD231PS  Z21, Z18, Z12
 	VFMADD231PS  Z21, Z19, Z13
 	VFMADD231PS  Z21, Z20, Z14
-	VBROADCASTSS 20(CX), Z21
+	VBROADCASTSS (R9)(DI*1), Z21
 	VFMADD231PS  Z21, Z18, Z15
 	VFMADD231PS  Z21, Z19, Z16
 	VFMADD231PS  Z21, Z20, Z17
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z18
-	VMOVUPS.Z    64(DX), K2, Z19
-	VMOVUPS.Z    128(DX), K3, Z20
-	VBROADCASTSS 24(CX), Z21
-	VFMADD231PS  Z21, Z18, Z0
-	VFMADD231PS  Z21, Z19, Z1
-	VFMADD231PS  Z21, Z20, Z2
-	VBROADCASTSS 28(CX), Z21
-	VFMADD231PS  Z21, Z18, Z3
-	VFMADD231PS  Z21, Z19, Z4
-	VFMADD231PS  Z21, Z20, Z5
-	VBROADCASTSS 32(CX), Z21
-	VFMADD231PS  Z21, Z18, Z6
-	VFMADD231PS  Z21, Z19, Z7
-	VFMADD231PS  Z21, Z20, Z8
-	VBROADCASTSS 36(CX), Z21
-	VFMADD231PS  Z21, Z18, Z9
-	VFMADD231PS  Z21, Z19, Z10
-	VFMADD231PS  Z21, Z20, Z11
-	VBROADCASTSS 40(CX), Z21
-	VFMADD231PS  Z21, Z18, Z12
-	VFMADD231PS  Z21, Z19, Z13
-	VFMADD231PS  Z21, Z20, Z14
-	VBROADCASTSS 44(CX), Z21
-	VFMADD231PS  Z21, Z18, Z15
-	VFMADD231PS  Z21, Z19, Z16
-	VFMADD231PS  Z21, Z20, Z17
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z18
-	VMOVUPS.Z    64(DX), K2, Z19
-	VMOVUPS.Z    128(DX), K3, Z20
-	VBROADCASTSS 48(CX), Z21
-	VFMADD231PS  Z21, Z18, Z0
-	VFMADD231PS  Z21, Z19, Z1
-	VFMADD231PS  Z21, Z20, Z2
-	VBROADCASTSS 52(CX), Z21
-	VFMADD231PS  Z21, Z18, Z3
-	VFMADD231PS  Z21, Z19, Z4
-	VFMADD231PS  Z21, Z20, Z5
-	VBROADCASTSS 56(CX), Z21
-	VFMADD231PS  Z21, Z18, Z6
-	VFMADD231PS  Z21, Z19, Z7
-	VFMADD231PS  Z21, Z20, Z8
-	VBROADCASTSS 60(CX), Z21
-	VFMADD231PS  Z21, Z18, Z9
-	VFMADD231PS  Z21, Z19, Z10
-	VFMADD231PS  Z21, Z20, Z11
-	VBROADCASTSS 64(CX), Z21
-	VFMADD231PS  Z21, Z18, Z12
-	VFMADD231PS  Z21, Z19, Z13
-	VFMADD231PS  Z21, Z20, Z14
-	VBROADCASTSS 68(CX), Z21
-	VFMADD231PS  Z21, Z18, Z15
-	VFMADD231PS  Z21, Z19, Z16
-	VFMADD231PS  Z21, Z20, Z17
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z18
-	VMOVUPS.Z    64(DX), K2, Z19
-	VMOVUPS.Z    128(DX), K3, Z20
-	VBROADCASTSS 72(CX), Z21
-	VFMADD231PS  Z21, Z18, Z0
-	VFMADD231PS  Z21, Z19, Z1
-	VFMADD231PS  Z21, Z20, Z2
-	VBROADCASTSS 76(CX), Z21
-	VFMADD231PS  Z21, Z18, Z3
-	VFMADD231PS  Z21, Z19, Z4
-	VFMADD231PS  Z21, Z20, Z5
-	VBROADCASTSS 80(CX), Z21
-	VFMADD231PS  Z21, Z18, Z6
-	VFMADD231PS  Z21, Z19, Z7
-	VFMADD231PS  Z21, Z20, Z8
-	VBROADCASTSS 84(CX), Z21
-	VFMADD231PS  Z21, Z18, Z9
-	VFMADD231PS  Z21, Z19, Z10
-	VFMADD231PS  Z21, Z20, Z11
-	VBROADCASTSS 88(CX), Z21
-	VFMADD231PS  Z21, Z18, Z12
-	VFMADD231PS  Z21, Z19, Z13
-	VFMADD231PS  Z21, Z20, Z14
-	VBROADCASTSS 92(CX), Z21
-	VFMADD231PS  Z21, Z18, Z15
-	VFMADD231PS  Z21, Z19, Z16
-	VFMADD231PS  Z21, Z20, Z17
-	ADDQ         SI, DX
-	ADDQ         $0x00000060, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z18
-	VMOVUPS.Z    64(DX), K2, Z19
-	VMOVUPS.Z    128(DX), K3, Z20
-	VBROADCASTSS (CX), Z21
-	VFMADD231PS  Z21, Z18, Z0
-	VFMADD231PS  Z21, Z19, Z1
-	VFMADD231PS  Z21, Z20, Z2
-	VBROADCASTSS 4(CX), Z21
-	VFMADD231PS  Z21, Z18, Z3
-	VFMADD231PS  Z21, Z19, Z4
-	VFMADD231PS  Z21, Z20, Z5
-	VBROADCASTSS 8(CX), Z21
-	VFMADD231PS  Z21, Z18, Z6
-	VFMADD231PS  Z21, Z19, Z7
-	VFMADD231PS  Z21, Z20, Z8
-	VBROADCASTSS 12(CX), Z21
-	VFMADD231PS  Z21, Z18, Z9
-	VFMADD231PS  Z21, Z19, Z10
-	VFMADD231PS  Z21, Z20, Z11
-	VBROADCASTSS 16(CX), Z21
-	VFMADD231PS  Z21, Z18, Z12
-	VFMADD231PS  Z21, Z19, Z13
-	VFMADD231PS  Z21, Z20, Z14
-	VBROADCASTSS 20(CX), Z21
-	VFMADD231PS  Z21, Z18, Z15
-	VFMADD231PS  Z21, Z19, Z16
-	VFMADD231PS  Z21, Z20, Z17
-	ADDQ         SI, DX
-	ADDQ         $0x00000018, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         R8, R9
+	ADDQ         R11, R10
+	DECQ         R14
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z18
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z1, Z1
-	VMOVUPS.Z 128(BX), K3, Z20
+	VMOVUPS.Z 128(R9), K3, Z20
 	VADDPS    Z20, Z2, Z2
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	VMOVUPS   Z2, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z3, Z3
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z4, Z4
-	VMOVUPS.Z 128(BX), K3, Z20
+	VMOVUPS.Z 128(R9), K3, Z20
 	VADDPS    Z20, Z5, Z5
-	VMOVUPS   Z3, K1, (BX)
-	VMOVUPS   Z4, K2, 64(BX)
-	VMOVUPS   Z5, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z7, Z7
-	VMOVUPS.Z 128(BX), K3, Z20
+	VMOVUPS.Z 128(R9), K3, Z20
 	VADDPS    Z20, Z8, Z8
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	VMOVUPS   Z8, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z9, Z9
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z10, Z10
-	VMOVUPS.Z 128(BX), K3, Z20
+	VMOVUPS.Z 128(R9), K3, Z20
 	VADDPS    Z20, Z11, Z11
-	VMOVUPS   Z9, K1, (BX)
-	VMOVUPS   Z10, K2, 64(BX)
-	VMOVUPS   Z11, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z12, Z12
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z13, Z13
-	VMOVUPS.Z 128(BX), K3, Z20
+	VMOVUPS.Z 128(R9), K3, Z20
 	VADDPS    Z20, Z14, Z14
-	VMOVUPS   Z12, K1, (BX)
-	VMOVUPS   Z13, K2, 64(BX)
-	VMOVUPS   Z14, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z18
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z18
 	VADDPS    Z18, Z15, Z15
-	VMOVUPS.Z 64(BX), K2, Z19
+	VMOVUPS.Z 64(R9), K2, Z19
 	VADDPS    Z19, Z16, Z16
-	VMOVUPS.Z 128(BX), K3, Z20
+	VMOVUPS.Z 128(R9), K3, Z20
 	VADDPS    Z20, Z17, Z17
-	VMOVUPS   Z15, K1, (BX)
-	VMOVUPS   Z16, K2, 64(BX)
-	VMOVUPS   Z17, K3, 128(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	VMOVUPS Z2, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	VMOVUPS Z4, K2, 64(BX)
-	VMOVUPS Z5, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	VMOVUPS Z8, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z9, K1, (BX)
-	VMOVUPS Z10, K2, 64(BX)
-	VMOVUPS Z11, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VMOVUPS Z13, K2, 64(BX)
-	VMOVUPS Z14, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z15, K1, (BX)
-	VMOVUPS Z16, K2, 64(BX)
-	VMOVUPS Z17, K3, 128(BX)
+	VMOVUPS Z0, K1, (R9)
+	VMOVUPS Z1, K2, 64(R9)
+	VMOVUPS Z2, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, K1, (R9)
+	VMOVUPS Z4, K2, 64(R9)
+	VMOVUPS Z5, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	VMOVUPS Z7, K2, 64(R9)
+	VMOVUPS Z8, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z9, K1, (R9)
+	VMOVUPS Z10, K2, 64(R9)
+	VMOVUPS Z11, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	VMOVUPS Z13, K2, 64(R9)
+	VMOVUPS Z14, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z15, K1, (R9)
+	VMOVUPS Z16, K2, 64(R9)
+	VMOVUPS Z17, K3, 128(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x000000c0, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x7x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x7x48(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
-	SHRQ   $0x10, R9
-	KMOVW  R9, K3
+copying:
+	MOVQ (AX), R12
+
+copy:
+	VMOVUPS.Z    (R10), K1, Z18
+	VMOVUPS.Z    64(R10), K2, Z19
+	VMOVUPS.Z    128(R10), K3, Z20
+	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	PREFETCHT0   128(R10)(R11*8)
+	VMOVUPS      Z18, (DX)
+	VMOVUPS      Z19, 64(DX)
+	VMOVUPS      Z20, 128(DX)
+	VBROADCASTSS (R9), Z21
+	VFMADD231PS  Z21, Z18, Z0
+	VFMADD231PS  Z21, Z19, Z1
+	VFMADD231PS  Z21, Z20, Z2
+	VBROADCASTSS (R9)(BX*1), Z21
+	VFMADD231PS  Z21, Z18, Z3
+	VFMADD231PS  Z21, Z19, Z4
+	VFMADD231PS  Z21, Z20, Z5
+	VBROADCASTSS (R9)(BX*2), Z21
+	VFMADD231PS  Z21, Z18, Z6
+	VFMADD231PS  Z21, Z19, Z7
+	VFMADD231PS  Z21, Z20, Z8
+	VBROADCASTSS (R9)(SI*1), Z21
+	VFMADD231PS  Z21, Z18, Z9
+	VFMADD231PS  Z21, Z19, Z10
+	VFMADD231PS  Z21, Z20, Z11
+	VBROADCASTSS (R9)(BX*4), Z21
+	VFMADD231PS  Z21, Z18, Z12
+	VFMADD231PS  Z21, Z19, Z13
+	VFMADD231PS  Z21, Z20, Z14
+	VBROADCASTSS (R9)(DI*1), Z21
+	VFMADD231PS  Z21, Z18, Z15
+	VFMADD231PS  Z21, Z19, Z16
+	VFMADD231PS  Z21, Z20, Z17
+	ADDQ         R8, R9
+	ADDQ         R11, R10
+	ADDQ         $0x000000c0, DX
+	DECQ         R12
+	JNZ          copy
+	JMP          store
+
+// func kernel512x7x48(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x7x48(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	SHRQ  $0x10, CX
+	KMOVW CX, K3
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7252,306 +5435,218 @@ TEXT ·kernel512x7x48(SB), NOSPLIT, $0-64
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 	VPXORD Z20, Z20, Z20
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	MOVQ   40(AX), R11
+	ADDQ   104(AX), R10
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R12
+	MOVQ   120(AX), R13
+	MOVQ   (AX), R14
 
-four:
-	VMOVUPS.Z    (DX), K1, Z21
-	VMOVUPS.Z    64(DX), K2, Z22
-	VMOVUPS.Z    128(DX), K3, Z23
-	VBROADCASTSS (CX), Z24
+whole:
+	PREFETCHT1   (R12)
+	ADDQ         R13, R12
+	VMOVUPS      (R10), Z21
+	VMOVUPS      64(R10), Z22
+	VMOVUPS      128(R10), Z23
+	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	PREFETCHT0   128(R10)(R11*8)
+	VBROADCASTSS (R9), Z24
 	VFMADD231PS  Z24, Z21, Z0
 	VFMADD231PS  Z24, Z22, Z1
 	VFMADD231PS  Z24, Z23, Z2
-	VBROADCASTSS 4(CX), Z24
+	VBROADCASTSS (R9)(BX*1), Z24
 	VFMADD231PS  Z24, Z21, Z3
 	VFMADD231PS  Z24, Z22, Z4
 	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS 8(CX), Z24
+	VBROADCASTSS (R9)(BX*2), Z24
 	VFMADD231PS  Z24, Z21, Z6
 	VFMADD231PS  Z24, Z22, Z7
 	VFMADD231PS  Z24, Z23, Z8
-	VBROADCASTSS 12(CX), Z24
+	VBROADCASTSS (R9)(SI*1), Z24
 	VFMADD231PS  Z24, Z21, Z9
 	VFMADD231PS  Z24, Z22, Z10
 	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS 16(CX), Z24
+	VBROADCASTSS (R9)(BX*4), Z24
 	VFMADD231PS  Z24, Z21, Z12
 	VFMADD231PS  Z24, Z22, Z13
 	VFMADD231PS  Z24, Z23, Z14
-	VBROADCASTSS 20(CX), Z24
+	VBROADCASTSS (R9)(DI*1), Z24
 	VFMADD231PS  Z24, Z21, Z15
 	VFMADD231PS  Z24, Z22, Z16
 	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS 24(CX), Z24
+	VBROADCASTSS (R9)(SI*2), Z24
 	VFMADD231PS  Z24, Z21, Z18
 	VFMADD231PS  Z24, Z22, Z19
 	VFMADD231PS  Z24, Z23, Z20
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z21
-	VMOVUPS.Z    64(DX), K2, Z22
-	VMOVUPS.Z    128(DX), K3, Z23
-	VBROADCASTSS 28(CX), Z24
-	VFMADD231PS  Z24, Z21, Z0
-	VFMADD231PS  Z24, Z22, Z1
-	VFMADD231PS  Z24, Z23, Z2
-	VBROADCASTSS 32(CX), Z24
-	VFMADD231PS  Z24, Z21, Z3
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS 36(CX), Z24
-	VFMADD231PS  Z24, Z21, Z6
-	VFMADD231PS  Z24, Z22, Z7
-	VFMADD231PS  Z24, Z23, Z8
-	VBROADCASTSS 40(CX), Z24
-	VFMADD231PS  Z24, Z21, Z9
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS 44(CX), Z24
-	VFMADD231PS  Z24, Z21, Z12
-	VFMADD231PS  Z24, Z22, Z13
-	VFMADD231PS  Z24, Z23, Z14
-	VBROADCASTSS 48(CX), Z24
-	VFMADD231PS  Z24, Z21, Z15
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS 52(CX), Z24
-	VFMADD231PS  Z24, Z21, Z18
-	VFMADD231PS  Z24, Z22, Z19
-	VFMADD231PS  Z24, Z23, Z20
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z21
-	VMOVUPS.Z    64(DX), K2, Z22
-	VMOVUPS.Z    128(DX), K3, Z23
-	VBROADCASTSS 56(CX), Z24
-	VFMADD231PS  Z24, Z21, Z0
-	VFMADD231PS  Z24, Z22, Z1
-	VFMADD231PS  Z24, Z23, Z2
-	VBROADCASTSS 60(CX), Z24
-	VFMADD231PS  Z24, Z21, Z3
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS 64(CX), Z24
-	VFMADD231PS  Z24, Z21, Z6
-	VFMADD231PS  Z24, Z22, Z7
-	VFMADD231PS  Z24, Z23, Z8
-	VBROADCASTSS 68(CX), Z24
-	VFMADD231PS  Z24, Z21, Z9
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS 72(CX), Z24
-	VFMADD231PS  Z24, Z21, Z12
-	VFMADD231PS  Z24, Z22, Z13
-	VFMADD231PS  Z24, Z23, Z14
-	VBROADCASTSS 76(CX), Z24
-	VFMADD231PS  Z24, Z21, Z15
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS 80(CX), Z24
-	VFMADD231PS  Z24, Z21, Z18
-	VFMADD231PS  Z24, Z22, Z19
-	VFMADD231PS  Z24, Z23, Z20
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z21
-	VMOVUPS.Z    64(DX), K2, Z22
-	VMOVUPS.Z    128(DX), K3, Z23
-	VBROADCASTSS 84(CX), Z24
-	VFMADD231PS  Z24, Z21, Z0
-	VFMADD231PS  Z24, Z22, Z1
-	VFMADD231PS  Z24, Z23, Z2
-	VBROADCASTSS 88(CX), Z24
-	VFMADD231PS  Z24, Z21, Z3
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS 92(CX), Z24
-	VFMADD231PS  Z24, Z21, Z6
-	VFMADD231PS  Z24, Z22, Z7
-	VFMADD231PS  Z24, Z23, Z8
-	VBROADCASTSS 96(CX), Z24
-	VFMADD231PS  Z24, Z21, Z9
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS 100(CX), Z24
-	VFMADD231PS  Z24, Z21, Z12
-	VFMADD231PS  Z24, Z22, Z13
-	VFMADD231PS  Z24, Z23, Z14
-	VBROADCASTSS 104(CX), Z24
-	VFMADD231PS  Z24, Z21, Z15
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS 108(CX), Z24
-	VFMADD231PS  Z24, Z21, Z18
-	VFMADD231PS  Z24, Z22, Z19
-	VFMADD231PS  Z24, Z23, Z20
-	ADDQ         SI, DX
-	ADDQ         $0x00000070, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z21
-	VMOVUPS.Z    64(DX), K2, Z22
-	VMOVUPS.Z    128(DX), K3, Z23
-	VBROADCASTSS (CX), Z24
-	VFMADD231PS  Z24, Z21, Z0
-	VFMADD231PS  Z24, Z22, Z1
-	VFMADD231PS  Z24, Z23, Z2
-	VBROADCASTSS 4(CX), Z24
-	VFMADD231PS  Z24, Z21, Z3
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS 8(CX), Z24
-	VFMADD231PS  Z24, Z21, Z6
-	VFMADD231PS  Z24, Z22, Z7
-	VFMADD231PS  Z24, Z23, Z8
-	VBROADCASTSS 12(CX), Z24
-	VFMADD231PS  Z24, Z21, Z9
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS 16(CX), Z24
-	VFMADD231PS  Z24, Z21, Z12
-	VFMADD231PS  Z24, Z22, Z13
-	VFMADD231PS  Z24, Z23, Z14
-	VBROADCASTSS 20(CX), Z24
-	VFMADD231PS  Z24, Z21, Z15
-	VFMADD231PS  Z24, Z22, Z16
-	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS 24(CX), Z24
-	VFMADD231PS  Z24, Z21, Z18
-	VFMADD231PS  Z24, Z22, Z19
-	VFMADD231PS  Z24, Z23, Z20
-	ADDQ         SI, DX
-	ADDQ         $0x0000001c, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         R8, R9
+	ADDQ         R11, R10
+	DECQ         R14
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z21
+	VMOVUPS.Z (R9), K1, Z21
 	VADDPS    Z21, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z22
+	VMOVUPS.Z 64(R9), K2, Z22
 	VADDPS    Z22, Z1, Z1
-	VMOVUPS.Z 128(BX), K3, Z23
+	VMOVUPS.Z 128(R9), K3, Z23
 	VADDPS    Z23, Z2, Z2
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	VMOVUPS   Z2, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z21
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z21
 	VADDPS    Z21, Z3, Z3
-	VMOVUPS.Z 64(BX), K2, Z22
+	VMOVUPS.Z 64(R9), K2, Z22
 	VADDPS    Z22, Z4, Z4
-	VMOVUPS.Z 128(BX), K3, Z23
+	VMOVUPS.Z 128(R9), K3, Z23
 	VADDPS    Z23, Z5, Z5
-	VMOVUPS   Z3, K1, (BX)
-	VMOVUPS   Z4, K2, 64(BX)
-	VMOVUPS   Z5, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z21
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z21
 	VADDPS    Z21, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z22
+	VMOVUPS.Z 64(R9), K2, Z22
 	VADDPS    Z22, Z7, Z7
-	VMOVUPS.Z 128(BX), K3, Z23
+	VMOVUPS.Z 128(R9), K3, Z23
 	VADDPS    Z23, Z8, Z8
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	VMOVUPS   Z8, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z21
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z21
 	VADDPS    Z21, Z9, Z9
-	VMOVUPS.Z 64(BX), K2, Z22
+	VMOVUPS.Z 64(R9), K2, Z22
 	VADDPS    Z22, Z10, Z10
-	VMOVUPS.Z 128(BX), K3, Z23
+	VMOVUPS.Z 128(R9), K3, Z23
 	VADDPS    Z23, Z11, Z11
-	VMOVUPS   Z9, K1, (BX)
-	VMOVUPS   Z10, K2, 64(BX)
-	VMOVUPS   Z11, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z21
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z21
 	VADDPS    Z21, Z12, Z12
-	VMOVUPS.Z 64(BX), K2, Z22
+	VMOVUPS.Z 64(R9), K2, Z22
 	VADDPS    Z22, Z13, Z13
-	VMOVUPS.Z 128(BX), K3, Z23
+	VMOVUPS.Z 128(R9), K3, Z23
 	VADDPS    Z23, Z14, Z14
-	VMOVUPS   Z12, K1, (BX)
-	VMOVUPS   Z13, K2, 64(BX)
-	VMOVUPS   Z14, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z21
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z21
 	VADDPS    Z21, Z15, Z15
-	VMOVUPS.Z 64(BX), K2, Z22
+	VMOVUPS.Z 64(R9), K2, Z22
 	VADDPS    Z22, Z16, Z16
-	VMOVUPS.Z 128(BX), K3, Z23
+	VMOVUPS.Z 128(R9), K3, Z23
 	VADDPS    Z23, Z17, Z17
-	VMOVUPS   Z15, K1, (BX)
-	VMOVUPS   Z16, K2, 64(BX)
-	VMOVUPS   Z17, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z21
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z21
 	VADDPS    Z21, Z18, Z18
-	VMOVUPS.Z 64(BX), K2, Z22
+	VMOVUPS.Z 64(R9), K2, Z22
 	VADDPS    Z22, Z19, Z19
-	VMOVUPS.Z 128(BX), K3, Z23
+	VMOVUPS.Z 128(R9), K3, Z23
 	VADDPS    Z23, Z20, Z20
-	VMOVUPS   Z18, K1, (BX)
-	VMOVUPS   Z19, K2, 64(BX)
-	VMOVUPS   Z20, K3, 128(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	VMOVUPS Z2, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	VMOVUPS Z4, K2, 64(BX)
-	VMOVUPS Z5, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	VMOVUPS Z8, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z9, K1, (BX)
-	VMOVUPS Z10, K2, 64(BX)
-	VMOVUPS Z11, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VMOVUPS Z13, K2, 64(BX)
-	VMOVUPS Z14, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z15, K1, (BX)
-	VMOVUPS Z16, K2, 64(BX)
-	VMOVUPS Z17, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z18, K1, (BX)
-	VMOVUPS Z19, K2, 64(BX)
-	VMOVUPS Z20, K3, 128(BX)
+	VMOVUPS Z0, K1, (R9)
+	VMOVUPS Z1, K2, 64(R9)
+	VMOVUPS Z2, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, K1, (R9)
+	VMOVUPS Z4, K2, 64(R9)
+	VMOVUPS Z5, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	VMOVUPS Z7, K2, 64(R9)
+	VMOVUPS Z8, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z9, K1, (R9)
+	VMOVUPS Z10, K2, 64(R9)
+	VMOVUPS Z11, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	VMOVUPS Z13, K2, 64(R9)
+	VMOVUPS Z14, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z15, K1, (R9)
+	VMOVUPS Z16, K2, 64(R9)
+	VMOVUPS Z17, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z18, K1, (R9)
+	VMOVUPS Z19, K2, 64(R9)
+	VMOVUPS Z20, K3, 128(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x000000c0, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel512x8x48(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, AVX512F
-TEXT ·kernel512x8x48(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
-	MOVQ   mask+48(FP), R9
-	KMOVW  R9, K1
-	SHRQ   $0x10, R9
-	KMOVW  R9, K2
-	SHRQ   $0x10, R9
-	KMOVW  R9, K3
+copying:
+	MOVQ (AX), R12
+
+copy:
+	VMOVUPS.Z    (R10), K1, Z21
+	VMOVUPS.Z    64(R10), K2, Z22
+	VMOVUPS.Z    128(R10), K3, Z23
+	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	PREFETCHT0   128(R10)(R11*8)
+	VMOVUPS      Z21, (DX)
+	VMOVUPS      Z22, 64(DX)
+	VMOVUPS      Z23, 128(DX)
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z24, Z21, Z0
+	VFMADD231PS  Z24, Z22, Z1
+	VFMADD231PS  Z24, Z23, Z2
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z24, Z21, Z3
+	VFMADD231PS  Z24, Z22, Z4
+	VFMADD231PS  Z24, Z23, Z5
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z24, Z21, Z6
+	VFMADD231PS  Z24, Z22, Z7
+	VFMADD231PS  Z24, Z23, Z8
+	VBROADCASTSS (R9)(SI*1), Z24
+	VFMADD231PS  Z24, Z21, Z9
+	VFMADD231PS  Z24, Z22, Z10
+	VFMADD231PS  Z24, Z23, Z11
+	VBROADCASTSS (R9)(BX*4), Z24
+	VFMADD231PS  Z24, Z21, Z12
+	VFMADD231PS  Z24, Z22, Z13
+	VFMADD231PS  Z24, Z23, Z14
+	VBROADCASTSS (R9)(DI*1), Z24
+	VFMADD231PS  Z24, Z21, Z15
+	VFMADD231PS  Z24, Z22, Z16
+	VFMADD231PS  Z24, Z23, Z17
+	VBROADCASTSS (R9)(SI*2), Z24
+	VFMADD231PS  Z24, Z21, Z18
+	VFMADD231PS  Z24, Z22, Z19
+	VFMADD231PS  Z24, Z23, Z20
+	ADDQ         R8, R9
+	ADDQ         R11, R10
+	ADDQ         $0x000000c0, DX
+	DECQ         R12
+	JNZ          copy
+	JMP          store
+
+// func kernel512x8x48(c *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·kernel512x8x48(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  72(AX), CX
+	KMOVW CX, K1
+	SHRQ  $0x10, CX
+	KMOVW CX, K2
+	SHRQ  $0x10, CX
+	KMOVW CX, K3
+	MOVQ  56(AX), CX
+	MOVQ  88(AX), DX
+	MOVQ  16(AX), BX
+	LEAQ  (BX)(BX*2), SI
+	LEAQ  (BX)(BX*4), DI
+	MOVQ  24(AX), R8
+
+panel:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7576,637 +5671,521 @@ TEXT ·kernel512x8x48(SB), NOSPLIT, $0-64
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(BX*1), R10
+	MOVQ   32(AX), R11
+	MOVQ   40(AX), R12
+	ADDQ   104(AX), R11
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R13
+	MOVQ   120(AX), R14
+	MOVQ   (AX), R15
 
-four:
-	VMOVUPS.Z    (DX), K1, Z24
-	VMOVUPS.Z    64(DX), K2, Z25
-	VMOVUPS.Z    128(DX), K3, Z26
-	VBROADCASTSS (CX), Z27
+whole:
+	PREFETCHT1   (R13)
+	ADDQ         R14, R13
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	PREFETCHT0   128(R11)(R12*8)
+	VBROADCASTSS (R9), Z27
 	VFMADD231PS  Z27, Z24, Z0
 	VFMADD231PS  Z27, Z25, Z1
 	VFMADD231PS  Z27, Z26, Z2
-	VBROADCASTSS 4(CX), Z27
+	VBROADCASTSS (R9)(BX*1), Z27
 	VFMADD231PS  Z27, Z24, Z3
 	VFMADD231PS  Z27, Z25, Z4
 	VFMADD231PS  Z27, Z26, Z5
-	VBROADCASTSS 8(CX), Z27
+	VBROADCASTSS (R9)(BX*2), Z27
 	VFMADD231PS  Z27, Z24, Z6
 	VFMADD231PS  Z27, Z25, Z7
 	VFMADD231PS  Z27, Z26, Z8
-	VBROADCASTSS 12(CX), Z27
+	VBROADCASTSS (R9)(SI*1), Z27
 	VFMADD231PS  Z27, Z24, Z9
 	VFMADD231PS  Z27, Z25, Z10
 	VFMADD231PS  Z27, Z26, Z11
-	VBROADCASTSS 16(CX), Z27
+	VBROADCASTSS (R9)(BX*4), Z27
 	VFMADD231PS  Z27, Z24, Z12
 	VFMADD231PS  Z27, Z25, Z13
 	VFMADD231PS  Z27, Z26, Z14
-	VBROADCASTSS 20(CX), Z27
+	VBROADCASTSS (R9)(DI*1), Z27
 	VFMADD231PS  Z27, Z24, Z15
 	VFMADD231PS  Z27, Z25, Z16
 	VFMADD231PS  Z27, Z26, Z17
-	VBROADCASTSS 24(CX), Z27
+	VBROADCASTSS (R9)(SI*2), Z27
 	VFMADD231PS  Z27, Z24, Z18
 	VFMADD231PS  Z27, Z25, Z19
 	VFMADD231PS  Z27, Z26, Z20
-	VBROADCASTSS 28(CX), Z27
+	VBROADCASTSS (R10)(SI*2), Z27
 	VFMADD231PS  Z27, Z24, Z21
 	VFMADD231PS  Z27, Z25, Z22
 	VFMADD231PS  Z27, Z26, Z23
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z24
-	VMOVUPS.Z    64(DX), K2, Z25
-	VMOVUPS.Z    128(DX), K3, Z26
-	VBROADCASTSS 32(CX), Z27
-	VFMADD231PS  Z27, Z24, Z0
-	VFMADD231PS  Z27, Z25, Z1
-	VFMADD231PS  Z27, Z26, Z2
-	VBROADCASTSS 36(CX), Z27
-	VFMADD231PS  Z27, Z24, Z3
-	VFMADD231PS  Z27, Z25, Z4
-	VFMADD231PS  Z27, Z26, Z5
-	VBROADCASTSS 40(CX), Z27
-	VFMADD231PS  Z27, Z24, Z6
-	VFMADD231PS  Z27, Z25, Z7
-	VFMADD231PS  Z27, Z26, Z8
-	VBROADCASTSS 44(CX), Z27
-	VFMADD231PS  Z27, Z24, Z9
-	VFMADD231PS  Z27, Z25, Z10
-	VFMADD231PS  Z27, Z26, Z11
-	VBROADCASTSS 48(CX), Z27
-	VFMADD231PS  Z27, Z24, Z12
-	VFMADD231PS  Z27, Z25, Z13
-	VFMADD231PS  Z27, Z26, Z14
-	VBROADCASTSS 52(CX), Z27
-	VFMADD231PS  Z27, Z24, Z15
-	VFMADD231PS  Z27, Z25, Z16
-	VFMADD231PS  Z27, Z26, Z17
-	VBROADCASTSS 56(CX), Z27
-	VFMADD231PS  Z27, Z24, Z18
-	VFMADD231PS  Z27, Z25, Z19
-	VFMADD231PS  Z27, Z26, Z20
-	VBROADCASTSS 60(CX), Z27
-	VFMADD231PS  Z27, Z24, Z21
-	VFMADD231PS  Z27, Z25, Z22
-	VFMADD231PS  Z27, Z26, Z23
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z24
-	VMOVUPS.Z    64(DX), K2, Z25
-	VMOVUPS.Z    128(DX), K3, Z26
-	VBROADCASTSS 64(CX), Z27
-	VFMADD231PS  Z27, Z24, Z0
-	VFMADD231PS  Z27, Z25, Z1
-	VFMADD231PS  Z27, Z26, Z2
-	VBROADCASTSS 68(CX), Z27
-	VFMADD231PS  Z27, Z24, Z3
-	VFMADD231PS  Z27, Z25, Z4
-	VFMADD231PS  Z27, Z26, Z5
-	VBROADCASTSS 72(CX), Z27
-	VFMADD231PS  Z27, Z24, Z6
-	VFMADD231PS  Z27, Z25, Z7
-	VFMADD231PS  Z27, Z26, Z8
-	VBROADCASTSS 76(CX), Z27
-	VFMADD231PS  Z27, Z24, Z9
-	VFMADD231PS  Z27, Z25, Z10
-	VFMADD231PS  Z27, Z26, Z11
-	VBROADCASTSS 80(CX), Z27
-	VFMADD231PS  Z27, Z24, Z12
-	VFMADD231PS  Z27, Z25, Z13
-	VFMADD231PS  Z27, Z26, Z14
-	VBROADCASTSS 84(CX), Z27
-	VFMADD231PS  Z27, Z24, Z15
-	VFMADD231PS  Z27, Z25, Z16
-	VFMADD231PS  Z27, Z26, Z17
-	VBROADCASTSS 88(CX), Z27
-	VFMADD231PS  Z27, Z24, Z18
-	VFMADD231PS  Z27, Z25, Z19
-	VFMADD231PS  Z27, Z26, Z20
-	VBROADCASTSS 92(CX), Z27
-	VFMADD231PS  Z27, Z24, Z21
-	VFMADD231PS  Z27, Z25, Z22
-	VFMADD231PS  Z27, Z26, Z23
-	ADDQ         SI, DX
-	VMOVUPS.Z    (DX), K1, Z24
-	VMOVUPS.Z    64(DX), K2, Z25
-	VMOVUPS.Z    128(DX), K3, Z26
-	VBROADCASTSS 96(CX), Z27
-	VFMADD231PS  Z27, Z24, Z0
-	VFMADD231PS  Z27, Z25, Z1
-	VFMADD231PS  Z27, Z26, Z2
-	VBROADCASTSS 100(CX), Z27
-	VFMADD231PS  Z27, Z24, Z3
-	VFMADD231PS  Z27, Z25, Z4
-	VFMADD231PS  Z27, Z26, Z5
-	VBROADCASTSS 104(CX), Z27
-	VFMADD231PS  Z27, Z24, Z6
-	VFMADD231PS  Z27, Z25, Z7
-	VFMADD231PS  Z27, Z26, Z8
-	VBROADCASTSS 108(CX), Z27
-	VFMADD231PS  Z27, Z24, Z9
-	VFMADD231PS  Z27, Z25, Z10
-	VFMADD231PS  Z27, Z26, Z11
-	VBROADCASTSS 112(CX), Z27
-	VFMADD231PS  Z27, Z24, Z12
-	VFMADD231PS  Z27, Z25, Z13
-	VFMADD231PS  Z27, Z26, Z14
-	VBROADCASTSS 116(CX), Z27
-	VFMADD231PS  Z27, Z24, Z15
-	VFMADD231PS  Z27, Z25, Z16
-	VFMADD231PS  Z27, Z26, Z17
-	VBROADCASTSS 120(CX), Z27
-	VFMADD231PS  Z27, Z24, Z18
-	VFMADD231PS  Z27, Z25, Z19
-	VFMADD231PS  Z27, Z26, Z20
-	VBROADCASTSS 124(CX), Z27
-	VFMADD231PS  Z27, Z24, Z21
-	VFMADD231PS  Z27, Z25, Z22
-	VFMADD231PS  Z27, Z26, Z23
-	ADDQ         SI, DX
-	ADDQ         $0x00000080, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS.Z    (DX), K1, Z24
-	VMOVUPS.Z    64(DX), K2, Z25
-	VMOVUPS.Z    128(DX), K3, Z26
-	VBROADCASTSS (CX), Z27
-	VFMADD231PS  Z27, Z24, Z0
-	VFMADD231PS  Z27, Z25, Z1
-	VFMADD231PS  Z27, Z26, Z2
-	VBROADCASTSS 4(CX), Z27
-	VFMADD231PS  Z27, Z24, Z3
-	VFMADD231PS  Z27, Z25, Z4
-	VFMADD231PS  Z27, Z26, Z5
-	VBROADCASTSS 8(CX), Z27
-	VFMADD231PS  Z27, Z24, Z6
-	VFMADD231PS  Z27, Z25, Z7
-	VFMADD231PS  Z27, Z26, Z8
-	VBROADCASTSS 12(CX), Z27
-	VFMADD231PS  Z27, Z24, Z9
-	VFMADD231PS  Z27, Z25, Z10
-	VFMADD231PS  Z27, Z26, Z11
-	VBROADCASTSS 16(CX), Z27
-	VFMADD231PS  Z27, Z24, Z12
-	VFMADD231PS  Z27, Z25, Z13
-	VFMADD231PS  Z27, Z26, Z14
-	VBROADCASTSS 20(CX), Z27
-	VFMADD231PS  Z27, Z24, Z15
-	VFMADD231PS  Z27, Z25, Z16
-	VFMADD231PS  Z27, Z26, Z17
-	VBROADCASTSS 24(CX), Z27
-	VFMADD231PS  Z27, Z24, Z18
-	VFMADD231PS  Z27, Z25, Z19
-	VFMADD231PS  Z27, Z26, Z20
-	VBROADCASTSS 28(CX), Z27
-	VFMADD231PS  Z27, Z24, Z21
-	VFMADD231PS  Z27, Z25, Z22
-	VFMADD231PS  Z27, Z26, Z23
-	ADDQ         SI, DX
-	ADDQ         $0x00000020, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	DECQ         R15
+	JNZ          whole
 
 store:
-	TESTQ     R8, R8
+	MOVQ      64(AX), R10
+	MOVQ      80(AX), R11
+	MOVQ      CX, R9
+	TESTQ     R11, R11
 	JE        set
-	VMOVUPS.Z (BX), K1, Z24
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z0, Z0
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z1, Z1
-	VMOVUPS.Z 128(BX), K3, Z26
+	VMOVUPS.Z 128(R9), K3, Z26
 	VADDPS    Z26, Z2, Z2
-	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS   Z1, K2, 64(BX)
-	VMOVUPS   Z2, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z3, Z3
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z4, Z4
-	VMOVUPS.Z 128(BX), K3, Z26
+	VMOVUPS.Z 128(R9), K3, Z26
 	VADDPS    Z26, Z5, Z5
-	VMOVUPS   Z3, K1, (BX)
-	VMOVUPS   Z4, K2, 64(BX)
-	VMOVUPS   Z5, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z6, Z6
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z7, Z7
-	VMOVUPS.Z 128(BX), K3, Z26
+	VMOVUPS.Z 128(R9), K3, Z26
 	VADDPS    Z26, Z8, Z8
-	VMOVUPS   Z6, K1, (BX)
-	VMOVUPS   Z7, K2, 64(BX)
-	VMOVUPS   Z8, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z9, Z9
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z10, Z10
-	VMOVUPS.Z 128(BX), K3, Z26
+	VMOVUPS.Z 128(R9), K3, Z26
 	VADDPS    Z26, Z11, Z11
-	VMOVUPS   Z9, K1, (BX)
-	VMOVUPS   Z10, K2, 64(BX)
-	VMOVUPS   Z11, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z12, Z12
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z13, Z13
-	VMOVUPS.Z 128(BX), K3, Z26
+	VMOVUPS.Z 128(R9), K3, Z26
 	VADDPS    Z26, Z14, Z14
-	VMOVUPS   Z12, K1, (BX)
-	VMOVUPS   Z13, K2, 64(BX)
-	VMOVUPS   Z14, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z15, Z15
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z16, Z16
-	VMOVUPS.Z 128(BX), K3, Z26
+	VMOVUPS.Z 128(R9), K3, Z26
 	VADDPS    Z26, Z17, Z17
-	VMOVUPS   Z15, K1, (BX)
-	VMOVUPS   Z16, K2, 64(BX)
-	VMOVUPS   Z17, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z18, Z18
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z19, Z19
-	VMOVUPS.Z 128(BX), K3, Z26
+	VMOVUPS.Z 128(R9), K3, Z26
 	VADDPS    Z26, Z20, Z20
-	VMOVUPS   Z18, K1, (BX)
-	VMOVUPS   Z19, K2, 64(BX)
-	VMOVUPS   Z20, K3, 128(BX)
-	ADDQ      DI, BX
-	VMOVUPS.Z (BX), K1, Z24
+	ADDQ      R10, R9
+	VMOVUPS.Z (R9), K1, Z24
 	VADDPS    Z24, Z21, Z21
-	VMOVUPS.Z 64(BX), K2, Z25
+	VMOVUPS.Z 64(R9), K2, Z25
 	VADDPS    Z25, Z22, Z22
-	VMOVUPS.Z 128(BX), K3, Z26
+	VMOVUPS.Z 128(R9), K3, Z26
 	VADDPS    Z26, Z23, Z23
-	VMOVUPS   Z21, K1, (BX)
-	VMOVUPS   Z22, K2, 64(BX)
-	VMOVUPS   Z23, K3, 128(BX)
-	VZEROUPPER
-	RET
+	MOVQ      CX, R9
 
 set:
-	VMOVUPS Z0, K1, (BX)
-	VMOVUPS Z1, K2, 64(BX)
-	VMOVUPS Z2, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z3, K1, (BX)
-	VMOVUPS Z4, K2, 64(BX)
-	VMOVUPS Z5, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z6, K1, (BX)
-	VMOVUPS Z7, K2, 64(BX)
-	VMOVUPS Z8, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z9, K1, (BX)
-	VMOVUPS Z10, K2, 64(BX)
-	VMOVUPS Z11, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z12, K1, (BX)
-	VMOVUPS Z13, K2, 64(BX)
-	VMOVUPS Z14, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z15, K1, (BX)
-	VMOVUPS Z16, K2, 64(BX)
-	VMOVUPS Z17, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z18, K1, (BX)
-	VMOVUPS Z19, K2, 64(BX)
-	VMOVUPS Z20, K3, 128(BX)
-	ADDQ    DI, BX
-	VMOVUPS Z21, K1, (BX)
-	VMOVUPS Z22, K2, 64(BX)
-	VMOVUPS Z23, K3, 128(BX)
+	VMOVUPS Z0, K1, (R9)
+	VMOVUPS Z1, K2, 64(R9)
+	VMOVUPS Z2, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, K1, (R9)
+	VMOVUPS Z4, K2, 64(R9)
+	VMOVUPS Z5, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, K1, (R9)
+	VMOVUPS Z7, K2, 64(R9)
+	VMOVUPS Z8, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z9, K1, (R9)
+	VMOVUPS Z10, K2, 64(R9)
+	VMOVUPS Z11, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, K1, (R9)
+	VMOVUPS Z13, K2, 64(R9)
+	VMOVUPS Z14, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z15, K1, (R9)
+	VMOVUPS Z16, K2, 64(R9)
+	VMOVUPS Z17, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z18, K1, (R9)
+	VMOVUPS Z19, K2, 64(R9)
+	VMOVUPS Z20, K3, 128(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z21, K1, (R9)
+	VMOVUPS Z22, K2, 64(R9)
+	VMOVUPS Z23, K3, 128(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x000000c0, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel256x1x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, FMA3
-TEXT ·kernel256x1x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), DI
+copying:
+	MOVQ (AX), R13
+
+copy:
+	VMOVUPS.Z    (R11), K1, Z24
+	VMOVUPS.Z    64(R11), K2, Z25
+	VMOVUPS.Z    128(R11), K3, Z26
+	PREFETCHT0   (R11)(R12*8)
+	PREFETCHT0   64(R11)(R12*8)
+	PREFETCHT0   128(R11)(R12*8)
+	VMOVUPS      Z24, (DX)
+	VMOVUPS      Z25, 64(DX)
+	VMOVUPS      Z26, 128(DX)
+	VBROADCASTSS (R9), Z27
+	VFMADD231PS  Z27, Z24, Z0
+	VFMADD231PS  Z27, Z25, Z1
+	VFMADD231PS  Z27, Z26, Z2
+	VBROADCASTSS (R9)(BX*1), Z27
+	VFMADD231PS  Z27, Z24, Z3
+	VFMADD231PS  Z27, Z25, Z4
+	VFMADD231PS  Z27, Z26, Z5
+	VBROADCASTSS (R9)(BX*2), Z27
+	VFMADD231PS  Z27, Z24, Z6
+	VFMADD231PS  Z27, Z25, Z7
+	VFMADD231PS  Z27, Z26, Z8
+	VBROADCASTSS (R9)(SI*1), Z27
+	VFMADD231PS  Z27, Z24, Z9
+	VFMADD231PS  Z27, Z25, Z10
+	VFMADD231PS  Z27, Z26, Z11
+	VBROADCASTSS (R9)(BX*4), Z27
+	VFMADD231PS  Z27, Z24, Z12
+	VFMADD231PS  Z27, Z25, Z13
+	VFMADD231PS  Z27, Z26, Z14
+	VBROADCASTSS (R9)(DI*1), Z27
+	VFMADD231PS  Z27, Z24, Z15
+	VFMADD231PS  Z27, Z25, Z16
+	VFMADD231PS  Z27, Z26, Z17
+	VBROADCASTSS (R9)(SI*2), Z27
+	VFMADD231PS  Z27, Z24, Z18
+	VFMADD231PS  Z27, Z25, Z19
+	VFMADD231PS  Z27, Z26, Z20
+	VBROADCASTSS (R10)(SI*2), Z27
+	VFMADD231PS  Z27, Z24, Z21
+	VFMADD231PS  Z27, Z25, Z22
+	VFMADD231PS  Z27, Z26, Z23
+	ADDQ         R8, R9
+	ADDQ         R8, R10
+	ADDQ         R12, R11
+	ADDQ         $0x000000c0, DX
+	DECQ         R13
+	JNZ          copy
+	JMP          store
+
+// func kernel256x1x16(c *byte)
+// Requires: AVX, FMA3, MMX+
+TEXT ·kernel256x1x16(SB), NOSPLIT, $0-8
+	MOVQ c+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 88(AX), DX
+	MOVQ 16(AX), BX
+	MOVQ 24(AX), BX
+
+panel:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), SI
+	MOVQ   32(AX), DI
+	MOVQ   40(AX), R8
+	ADDQ   104(AX), DI
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	MOVQ   (AX), R11
 
-four:
-	VMOVUPS      (DX), Y2
-	VMOVUPS      32(DX), Y3
-	VBROADCASTSS (CX), Y4
+whole:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (DI), Y2
+	VMOVUPS      32(DI), Y3
+	PREFETCHT0   (DI)(R8*8)
+	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y2
-	VMOVUPS      32(DX), Y3
-	VBROADCASTSS 4(CX), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y2
-	VMOVUPS      32(DX), Y3
-	VBROADCASTSS 8(CX), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y2
-	VMOVUPS      32(DX), Y3
-	VBROADCASTSS 12(CX), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         SI, DX
-	ADDQ         $0x00000010, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS      (DX), Y2
-	VMOVUPS      32(DX), Y3
-	VBROADCASTSS (CX), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         SI, DX
-	ADDQ         $0x00000004, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         BX, SI
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          whole
 
 store:
+	MOVQ    64(AX), SI
+	MOVQ    80(AX), DI
+	MOVQ    CX, SI
 	TESTQ   DI, DI
 	JE      set
-	VADDPS  (BX), Y0, Y0
-	VADDPS  32(BX), Y1, Y1
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	VZEROUPPER
-	RET
+	VMOVUPS (SI), Y2
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(SI), Y3
+	VADDPS  Y3, Y1, Y1
+	MOVQ    CX, SI
 
 set:
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	MOVQ    48(AX), SI
+	ADDQ    SI, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), SI
+	ADDQ    SI, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel256x2x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, FMA3
-TEXT ·kernel256x2x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
+copying:
+	MOVQ (AX), R9
+
+copy:
+	VMOVUPS      (DI), Y2
+	VMOVUPS      32(DI), Y3
+	PREFETCHT0   (DI)(R8*8)
+	VMOVUPS      Y2, (DX)
+	VMOVUPS      Y3, 32(DX)
+	VBROADCASTSS (SI), Y4
+	VFMADD231PS  Y4, Y2, Y0
+	VFMADD231PS  Y4, Y3, Y1
+	ADDQ         BX, SI
+	ADDQ         R8, DI
+	ADDQ         $0x00000040, DX
+	DECQ         R9
+	JNZ          copy
+	JMP          store
+
+// func kernel256x2x16(c *byte)
+// Requires: AVX, FMA3, MMX+
+TEXT ·kernel256x2x16(SB), NOSPLIT, $0-8
+	MOVQ c+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 88(AX), DX
+	MOVQ 16(AX), BX
+	MOVQ 24(AX), SI
+
+panel:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), DI
+	MOVQ   32(AX), R8
+	MOVQ   40(AX), R9
+	ADDQ   104(AX), R8
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	MOVQ   (AX), R12
 
-four:
-	VMOVUPS      (DX), Y4
-	VMOVUPS      32(DX), Y5
-	VBROADCASTSS (CX), Y6
+whole:
+	PREFETCHT1   (R10)
+	ADDQ         R11, R10
+	VMOVUPS      (R8), Y4
+	VMOVUPS      32(R8), Y5
+	PREFETCHT0   (R8)(R9*8)
+	VBROADCASTSS (DI), Y6
 	VFMADD231PS  Y6, Y4, Y0
 	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS 4(CX), Y6
+	VBROADCASTSS (DI)(BX*1), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y4
-	VMOVUPS      32(DX), Y5
-	VBROADCASTSS 8(CX), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS 12(CX), Y6
-	VFMADD231PS  Y6, Y4, Y2
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y4
-	VMOVUPS      32(DX), Y5
-	VBROADCASTSS 16(CX), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS 20(CX), Y6
-	VFMADD231PS  Y6, Y4, Y2
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y4
-	VMOVUPS      32(DX), Y5
-	VBROADCASTSS 24(CX), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS 28(CX), Y6
-	VFMADD231PS  Y6, Y4, Y2
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         SI, DX
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS      (DX), Y4
-	VMOVUPS      32(DX), Y5
-	VBROADCASTSS (CX), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS 4(CX), Y6
-	VFMADD231PS  Y6, Y4, Y2
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         SI, DX
-	ADDQ         $0x00000008, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         SI, DI
+	ADDQ         R9, R8
+	DECQ         R12
+	JNZ          whole
 
 store:
-	TESTQ   R8, R8
+	MOVQ    64(AX), R8
+	MOVQ    80(AX), R9
+	MOVQ    CX, DI
+	TESTQ   R9, R9
 	JE      set
-	VADDPS  (BX), Y0, Y0
-	VADDPS  32(BX), Y1, Y1
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y2, Y2
-	VADDPS  32(BX), Y3, Y3
-	VMOVUPS Y2, (BX)
-	VMOVUPS Y3, 32(BX)
-	VZEROUPPER
-	RET
+	VMOVUPS (DI), Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS 32(DI), Y5
+	VADDPS  Y5, Y1, Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y4
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS 32(DI), Y5
+	VADDPS  Y5, Y3, Y3
+	MOVQ    CX, DI
 
 set:
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y2, (BX)
-	VMOVUPS Y3, 32(BX)
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y3, 32(DI)
+	MOVQ    48(AX), DI
+	ADDQ    DI, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), DI
+	ADDQ    DI, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel256x3x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, FMA3
-TEXT ·kernel256x3x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
+copying:
+	MOVQ (AX), R10
+
+copy:
+	VMOVUPS      (R8), Y4
+	VMOVUPS      32(R8), Y5
+	PREFETCHT0   (R8)(R9*8)
+	VMOVUPS      Y4, (DX)
+	VMOVUPS      Y5, 32(DX)
+	VBROADCASTSS (DI), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS (DI)(BX*1), Y6
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         SI, DI
+	ADDQ         R9, R8
+	ADDQ         $0x00000040, DX
+	DECQ         R10
+	JNZ          copy
+	JMP          store
+
+// func kernel256x3x16(c *byte)
+// Requires: AVX, FMA3, MMX+
+TEXT ·kernel256x3x16(SB), NOSPLIT, $0-8
+	MOVQ c+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 88(AX), DX
+	MOVQ 16(AX), BX
+	MOVQ 24(AX), SI
+
+panel:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), DI
+	MOVQ   32(AX), R8
+	MOVQ   40(AX), R9
+	ADDQ   104(AX), R8
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	MOVQ   (AX), R12
 
-four:
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
-	VBROADCASTSS (CX), Y8
+whole:
+	PREFETCHT1   (R10)
+	ADDQ         R11, R10
+	VMOVUPS      (R8), Y6
+	VMOVUPS      32(R8), Y7
+	PREFETCHT0   (R8)(R9*8)
+	VBROADCASTSS (DI), Y8
 	VFMADD231PS  Y8, Y6, Y0
 	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS 4(CX), Y8
+	VBROADCASTSS (DI)(BX*1), Y8
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS 8(CX), Y8
+	VBROADCASTSS (DI)(BX*2), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
-	VBROADCASTSS 12(CX), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS 16(CX), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS 20(CX), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
-	VBROADCASTSS 24(CX), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS 28(CX), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS 32(CX), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
-	VBROADCASTSS 36(CX), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS 40(CX), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS 44(CX), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, DX
-	ADDQ         $0x00000030, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
-	VBROADCASTSS (CX), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS 4(CX), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS 8(CX), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, DX
-	ADDQ         $0x0000000c, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         SI, DI
+	ADDQ         R9, R8
+	DECQ         R12
+	JNZ          whole
 
 store:
-	TESTQ   R8, R8
+	MOVQ    64(AX), R8
+	MOVQ    80(AX), R9
+	MOVQ    CX, DI
+	TESTQ   R9, R9
 	JE      set
-	VADDPS  (BX), Y0, Y0
-	VADDPS  32(BX), Y1, Y1
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y2, Y2
-	VADDPS  32(BX), Y3, Y3
-	VMOVUPS Y2, (BX)
-	VMOVUPS Y3, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y4, Y4
-	VADDPS  32(BX), Y5, Y5
-	VMOVUPS Y4, (BX)
-	VMOVUPS Y5, 32(BX)
-	VZEROUPPER
-	RET
+	VMOVUPS (DI), Y6
+	VADDPS  Y6, Y0, Y0
+	VMOVUPS 32(DI), Y7
+	VADDPS  Y7, Y1, Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y6
+	VADDPS  Y6, Y2, Y2
+	VMOVUPS 32(DI), Y7
+	VADDPS  Y7, Y3, Y3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y6
+	VADDPS  Y6, Y4, Y4
+	VMOVUPS 32(DI), Y7
+	VADDPS  Y7, Y5, Y5
+	MOVQ    CX, DI
 
 set:
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y2, (BX)
-	VMOVUPS Y3, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y4, (BX)
-	VMOVUPS Y5, 32(BX)
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y3, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	MOVQ    48(AX), DI
+	ADDQ    DI, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), DI
+	ADDQ    DI, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel256x4x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, FMA3
-TEXT ·kernel256x4x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
+copying:
+	MOVQ (AX), R10
+
+copy:
+	VMOVUPS      (R8), Y6
+	VMOVUPS      32(R8), Y7
+	PREFETCHT0   (R8)(R9*8)
+	VMOVUPS      Y6, (DX)
+	VMOVUPS      Y7, 32(DX)
+	VBROADCASTSS (DI), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (DI)(BX*1), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS (DI)(BX*2), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         SI, DI
+	ADDQ         R9, R8
+	ADDQ         $0x00000040, DX
+	DECQ         R10
+	JNZ          copy
+	JMP          store
+
+// func kernel256x4x16(c *byte)
+// Requires: AVX, FMA3, MMX+
+TEXT ·kernel256x4x16(SB), NOSPLIT, $0-8
+	MOVQ c+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 88(AX), DX
+	MOVQ 16(AX), BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ 24(AX), DI
+
+panel:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8215,149 +6194,127 @@ TEXT ·kernel256x4x16(SB), NOSPLIT, $0-64
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	MOVQ   40(AX), R10
+	ADDQ   104(AX), R9
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	MOVQ   (AX), R13
 
-four:
-	VMOVUPS      (DX), Y8
-	VMOVUPS      32(DX), Y9
-	VBROADCASTSS (CX), Y10
+whole:
+	PREFETCHT1   (R11)
+	ADDQ         R12, R11
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	PREFETCHT0   (R9)(R10*8)
+	VBROADCASTSS (R8), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS 4(CX), Y10
+	VBROADCASTSS (R8)(BX*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS 8(CX), Y10
+	VBROADCASTSS (R8)(BX*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS 12(CX), Y10
+	VBROADCASTSS (R8)(SI*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y8
-	VMOVUPS      32(DX), Y9
-	VBROADCASTSS 16(CX), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS 20(CX), Y10
-	VFMADD231PS  Y10, Y8, Y2
-	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS 24(CX), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS 28(CX), Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y8
-	VMOVUPS      32(DX), Y9
-	VBROADCASTSS 32(CX), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS 36(CX), Y10
-	VFMADD231PS  Y10, Y8, Y2
-	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS 40(CX), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS 44(CX), Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y8
-	VMOVUPS      32(DX), Y9
-	VBROADCASTSS 48(CX), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS 52(CX), Y10
-	VFMADD231PS  Y10, Y8, Y2
-	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS 56(CX), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS 60(CX), Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         SI, DX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS      (DX), Y8
-	VMOVUPS      32(DX), Y9
-	VBROADCASTSS (CX), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS 4(CX), Y10
-	VFMADD231PS  Y10, Y8, Y2
-	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS 8(CX), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS 12(CX), Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         SI, DX
-	ADDQ         $0x00000010, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         DI, R8
+	ADDQ         R10, R9
+	DECQ         R13
+	JNZ          whole
 
 store:
-	TESTQ   R8, R8
+	MOVQ    64(AX), R9
+	MOVQ    80(AX), R10
+	MOVQ    CX, R8
+	TESTQ   R10, R10
 	JE      set
-	VADDPS  (BX), Y0, Y0
-	VADDPS  32(BX), Y1, Y1
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y2, Y2
-	VADDPS  32(BX), Y3, Y3
-	VMOVUPS Y2, (BX)
-	VMOVUPS Y3, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y4, Y4
-	VADDPS  32(BX), Y5, Y5
-	VMOVUPS Y4, (BX)
-	VMOVUPS Y5, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y6, Y6
-	VADDPS  32(BX), Y7, Y7
-	VMOVUPS Y6, (BX)
-	VMOVUPS Y7, 32(BX)
-	VZEROUPPER
-	RET
+	VMOVUPS (R8), Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(R8), Y9
+	VADDPS  Y9, Y1, Y1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y8
+	VADDPS  Y8, Y2, Y2
+	VMOVUPS 32(R8), Y9
+	VADDPS  Y9, Y3, Y3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y8
+	VADDPS  Y8, Y4, Y4
+	VMOVUPS 32(R8), Y9
+	VADDPS  Y9, Y5, Y5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y8
+	VADDPS  Y8, Y6, Y6
+	VMOVUPS 32(R8), Y9
+	VADDPS  Y9, Y7, Y7
+	MOVQ    CX, R8
 
 set:
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y2, (BX)
-	VMOVUPS Y3, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y4, (BX)
-	VMOVUPS Y5, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y6, (BX)
-	VMOVUPS Y7, 32(BX)
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y4, (R8)
+	VMOVUPS Y5, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	MOVQ    48(AX), R8
+	ADDQ    R8, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R8
+	ADDQ    R8, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel256x5x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, FMA3
-TEXT ·kernel256x5x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
+copying:
+	MOVQ (AX), R11
+
+copy:
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	PREFETCHT0   (R9)(R10*8)
+	VMOVUPS      Y8, (DX)
+	VMOVUPS      Y9, 32(DX)
+	VBROADCASTSS (R8), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS (R8)(BX*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS (R8)(BX*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VBROADCASTSS (R8)(SI*1), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         DI, R8
+	ADDQ         R10, R9
+	ADDQ         $0x00000040, DX
+	DECQ         R11
+	JNZ          copy
+	JMP          store
+
+// func kernel256x5x16(c *byte)
+// Requires: AVX, FMA3, MMX+
+TEXT ·kernel256x5x16(SB), NOSPLIT, $0-8
+	MOVQ c+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 88(AX), DX
+	MOVQ 16(AX), BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ 24(AX), DI
+
+panel:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8368,172 +6325,142 @@ TEXT ·kernel256x5x16(SB), NOSPLIT, $0-64
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	MOVQ   40(AX), R10
+	ADDQ   104(AX), R9
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	MOVQ   (AX), R13
 
-four:
-	VMOVUPS      (DX), Y10
-	VMOVUPS      32(DX), Y11
-	VBROADCASTSS (CX), Y12
+whole:
+	PREFETCHT1   (R11)
+	ADDQ         R12, R11
+	VMOVUPS      (R9), Y10
+	VMOVUPS      32(R9), Y11
+	PREFETCHT0   (R9)(R10*8)
+	VBROADCASTSS (R8), Y12
 	VFMADD231PS  Y12, Y10, Y0
 	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 4(CX), Y12
+	VBROADCASTSS (R8)(BX*1), Y12
 	VFMADD231PS  Y12, Y10, Y2
 	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 8(CX), Y12
+	VBROADCASTSS (R8)(BX*2), Y12
 	VFMADD231PS  Y12, Y10, Y4
 	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 12(CX), Y12
+	VBROADCASTSS (R8)(SI*1), Y12
 	VFMADD231PS  Y12, Y10, Y6
 	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 16(CX), Y12
+	VBROADCASTSS (R8)(BX*4), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y10
-	VMOVUPS      32(DX), Y11
-	VBROADCASTSS 20(CX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 24(CX), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 28(CX), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 32(CX), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 36(CX), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y10
-	VMOVUPS      32(DX), Y11
-	VBROADCASTSS 40(CX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 44(CX), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 48(CX), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 52(CX), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 56(CX), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y10
-	VMOVUPS      32(DX), Y11
-	VBROADCASTSS 60(CX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 64(CX), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 68(CX), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 72(CX), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 76(CX), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         SI, DX
-	ADDQ         $0x00000050, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS      (DX), Y10
-	VMOVUPS      32(DX), Y11
-	VBROADCASTSS (CX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 4(CX), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 8(CX), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 12(CX), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 16(CX), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         SI, DX
-	ADDQ         $0x00000014, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         DI, R8
+	ADDQ         R10, R9
+	DECQ         R13
+	JNZ          whole
 
 store:
-	TESTQ   R8, R8
+	MOVQ    64(AX), R9
+	MOVQ    80(AX), R10
+	MOVQ    CX, R8
+	TESTQ   R10, R10
 	JE      set
-	VADDPS  (BX), Y0, Y0
-	VADDPS  32(BX), Y1, Y1
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y2, Y2
-	VADDPS  32(BX), Y3, Y3
-	VMOVUPS Y2, (BX)
-	VMOVUPS Y3, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y4, Y4
-	VADDPS  32(BX), Y5, Y5
-	VMOVUPS Y4, (BX)
-	VMOVUPS Y5, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y6, Y6
-	VADDPS  32(BX), Y7, Y7
-	VMOVUPS Y6, (BX)
-	VMOVUPS Y7, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y8, Y8
-	VADDPS  32(BX), Y9, Y9
-	VMOVUPS Y8, (BX)
-	VMOVUPS Y9, 32(BX)
-	VZEROUPPER
-	RET
+	VMOVUPS (R8), Y10
+	VADDPS  Y10, Y0, Y0
+	VMOVUPS 32(R8), Y11
+	VADDPS  Y11, Y1, Y1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y10
+	VADDPS  Y10, Y2, Y2
+	VMOVUPS 32(R8), Y11
+	VADDPS  Y11, Y3, Y3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y10
+	VADDPS  Y10, Y4, Y4
+	VMOVUPS 32(R8), Y11
+	VADDPS  Y11, Y5, Y5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y10
+	VADDPS  Y10, Y6, Y6
+	VMOVUPS 32(R8), Y11
+	VADDPS  Y11, Y7, Y7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y10
+	VADDPS  Y10, Y8, Y8
+	VMOVUPS 32(R8), Y11
+	VADDPS  Y11, Y9, Y9
+	MOVQ    CX, R8
 
 set:
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y2, (BX)
-	VMOVUPS Y3, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y4, (BX)
-	VMOVUPS Y5, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y6, (BX)
-	VMOVUPS Y7, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y8, (BX)
-	VMOVUPS Y9, 32(BX)
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y4, (R8)
+	VMOVUPS Y5, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y8, (R8)
+	VMOVUPS Y9, 32(R8)
+	MOVQ    48(AX), R8
+	ADDQ    R8, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R8
+	ADDQ    R8, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func kernel256x6x16(k int, a *float32, b *float32, c *float32, ldb int, ldc int, mask uint64, add int)
-// Requires: AVX, FMA3
-TEXT ·kernel256x6x16(SB), NOSPLIT, $0-64
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   b+16(FP), DX
-	MOVQ   c+24(FP), BX
-	MOVQ   ldb+32(FP), SI
-	MOVQ   ldc+40(FP), DI
-	MOVQ   add+56(FP), R8
+copying:
+	MOVQ (AX), R11
+
+copy:
+	VMOVUPS      (R9), Y10
+	VMOVUPS      32(R9), Y11
+	PREFETCHT0   (R9)(R10*8)
+	VMOVUPS      Y10, (DX)
+	VMOVUPS      Y11, 32(DX)
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y12, Y10, Y0
+	VFMADD231PS  Y12, Y11, Y1
+	VBROADCASTSS (R8)(BX*1), Y12
+	VFMADD231PS  Y12, Y10, Y2
+	VFMADD231PS  Y12, Y11, Y3
+	VBROADCASTSS (R8)(BX*2), Y12
+	VFMADD231PS  Y12, Y10, Y4
+	VFMADD231PS  Y12, Y11, Y5
+	VBROADCASTSS (R8)(SI*1), Y12
+	VFMADD231PS  Y12, Y10, Y6
+	VFMADD231PS  Y12, Y11, Y7
+	VBROADCASTSS (R8)(BX*4), Y12
+	VFMADD231PS  Y12, Y10, Y8
+	VFMADD231PS  Y12, Y11, Y9
+	ADDQ         DI, R8
+	ADDQ         R10, R9
+	ADDQ         $0x00000040, DX
+	DECQ         R11
+	JNZ          copy
+	JMP          store
+
+// func kernel256x6x16(c *byte)
+// Requires: AVX, FMA3, MMX+
+TEXT ·kernel256x6x16(SB), NOSPLIT, $0-8
+	MOVQ c+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 88(AX), DX
+	MOVQ 16(AX), BX
+	LEAQ (BX)(BX*2), SI
+	LEAQ (BX)(BX*4), DI
+	MOVQ 24(AX), R8
+
+panel:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8546,263 +6473,147 @@ TEXT ·kernel256x6x16(SB), NOSPLIT, $0-64
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	CMPQ   AX, $0x04
-	JLT    tail
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	MOVQ   40(AX), R11
+	ADDQ   104(AX), R10
+	TESTQ  DX, DX
+	JNE    copying
+	MOVQ   112(AX), R12
+	MOVQ   120(AX), R13
+	MOVQ   (AX), R14
 
-four:
-	VMOVUPS      (DX), Y12
-	VMOVUPS      32(DX), Y13
-	VBROADCASTSS (CX), Y14
+whole:
+	PREFETCHT1   (R12)
+	ADDQ         R13, R12
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	PREFETCHT0   (R10)(R11*8)
+	VBROADCASTSS (R9), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS 4(CX), Y14
+	VBROADCASTSS (R9)(BX*1), Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS 8(CX), Y14
+	VBROADCASTSS (R9)(BX*2), Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS 12(CX), Y14
+	VBROADCASTSS (R9)(SI*1), Y14
 	VFMADD231PS  Y14, Y12, Y6
 	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS 16(CX), Y14
+	VBROADCASTSS (R9)(BX*4), Y14
 	VFMADD231PS  Y14, Y12, Y8
 	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS 20(CX), Y14
+	VBROADCASTSS (R9)(DI*1), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y12
-	VMOVUPS      32(DX), Y13
-	VBROADCASTSS 24(CX), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS 28(CX), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS 32(CX), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS 36(CX), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS 40(CX), Y14
-	VFMADD231PS  Y14, Y12, Y8
-	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS 44(CX), Y14
-	VFMADD231PS  Y14, Y12, Y10
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y12
-	VMOVUPS      32(DX), Y13
-	VBROADCASTSS 48(CX), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS 52(CX), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS 56(CX), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS 60(CX), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS 64(CX), Y14
-	VFMADD231PS  Y14, Y12, Y8
-	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS 68(CX), Y14
-	VFMADD231PS  Y14, Y12, Y10
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, DX
-	VMOVUPS      (DX), Y12
-	VMOVUPS      32(DX), Y13
-	VBROADCASTSS 72(CX), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS 76(CX), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS 80(CX), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS 84(CX), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS 88(CX), Y14
-	VFMADD231PS  Y14, Y12, Y8
-	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS 92(CX), Y14
-	VFMADD231PS  Y14, Y12, Y10
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, DX
-	ADDQ         $0x00000060, CX
-	SUBQ         $0x04, AX
-	CMPQ         AX, $0x04
-	JGE          four
-
-tail:
-	TESTQ AX, AX
-	JE    store
-
-one:
-	VMOVUPS      (DX), Y12
-	VMOVUPS      32(DX), Y13
-	VBROADCASTSS (CX), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS 4(CX), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS 8(CX), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS 12(CX), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS 16(CX), Y14
-	VFMADD231PS  Y14, Y12, Y8
-	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS 20(CX), Y14
-	VFMADD231PS  Y14, Y12, Y10
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, DX
-	ADDQ         $0x00000018, CX
-	DECQ         AX
-	JNZ          one
+	ADDQ         R8, R9
+	ADDQ         R11, R10
+	DECQ         R14
+	JNZ          whole
 
 store:
-	TESTQ   R8, R8
+	MOVQ    64(AX), R10
+	MOVQ    80(AX), R11
+	MOVQ    CX, R9
+	TESTQ   R11, R11
 	JE      set
-	VADDPS  (BX), Y0, Y0
-	VADDPS  32(BX), Y1, Y1
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y2, Y2
-	VADDPS  32(BX), Y3, Y3
-	VMOVUPS Y2, (BX)
-	VMOVUPS Y3, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y4, Y4
-	VADDPS  32(BX), Y5, Y5
-	VMOVUPS Y4, (BX)
-	VMOVUPS Y5, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y6, Y6
-	VADDPS  32(BX), Y7, Y7
-	VMOVUPS Y6, (BX)
-	VMOVUPS Y7, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y8, Y8
-	VADDPS  32(BX), Y9, Y9
-	VMOVUPS Y8, (BX)
-	VMOVUPS Y9, 32(BX)
-	ADDQ    DI, BX
-	VADDPS  (BX), Y10, Y10
-	VADDPS  32(BX), Y11, Y11
-	VMOVUPS Y10, (BX)
-	VMOVUPS Y11, 32(BX)
-	VZEROUPPER
-	RET
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y0, Y0
+	VMOVUPS 32(R9), Y13
+	VADDPS  Y13, Y1, Y1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y2, Y2
+	VMOVUPS 32(R9), Y13
+	VADDPS  Y13, Y3, Y3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y4, Y4
+	VMOVUPS 32(R9), Y13
+	VADDPS  Y13, Y5, Y5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y6, Y6
+	VMOVUPS 32(R9), Y13
+	VADDPS  Y13, Y7, Y7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y8, Y8
+	VMOVUPS 32(R9), Y13
+	VADDPS  Y13, Y9, Y9
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y10, Y10
+	VMOVUPS 32(R9), Y13
+	VADDPS  Y13, Y11, Y11
+	MOVQ    CX, R9
 
 set:
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y2, (BX)
-	VMOVUPS Y3, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y4, (BX)
-	VMOVUPS Y5, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y6, (BX)
-	VMOVUPS Y7, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y8, (BX)
-	VMOVUPS Y9, 32(BX)
-	ADDQ    DI, BX
-	VMOVUPS Y10, (BX)
-	VMOVUPS Y11, 32(BX)
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y8, (R9)
+	VMOVUPS Y9, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y10, (R9)
+	VMOVUPS Y11, 32(R9)
+	MOVQ    48(AX), R9
+	ADDQ    R9, 104(AX)
+	ADDQ    $0x00000040, CX
+	MOVQ    128(AX), R9
+	ADDQ    R9, 112(AX)
+	DECQ    96(AX)
+	JNE     panel
 	VZEROUPPER
 	RET
 
-// func rows512x16(k int, src *float32, lds int, dst *float32, ldd int, mask uint64)
-// Requires: AVX, AVX512F
-TEXT ·rows512x16(SB), NOSPLIT, $0-48
-	MOVQ  k+0(FP), AX
-	MOVQ  src+8(FP), CX
-	MOVQ  lds+16(FP), DX
-	MOVQ  dst+24(FP), BX
-	MOVQ  ldd+32(FP), SI
-	MOVQ  mask+40(FP), DI
-	KMOVW DI, K1
+copying:
+	MOVQ (AX), R12
 
-row:
-	VMOVUPS.Z (CX), K1, Z0
-	VMOVUPS   Z0, (BX)
-	ADDQ      DX, CX
-	ADDQ      SI, BX
-	DECQ      AX
-	JNZ       row
-	VZEROUPPER
-	RET
+copy:
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	PREFETCHT0   (R10)(R11*8)
+	VMOVUPS      Y12, (DX)
+	VMOVUPS      Y13, 32(DX)
+	VBROADCASTSS (R9), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y1
+	VBROADCASTSS (R9)(BX*1), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS (R9)(BX*2), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y5
+	VBROADCASTSS (R9)(SI*1), Y14
+	VFMADD231PS  Y14, Y12, Y6
+	VFMADD231PS  Y14, Y13, Y7
+	VBROADCASTSS (R9)(BX*4), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y9
+	VBROADCASTSS (R9)(DI*1), Y14
+	VFMADD231PS  Y14, Y12, Y10
+	VFMADD231PS  Y14, Y13, Y11
+	ADDQ         R8, R9
+	ADDQ         R11, R10
+	ADDQ         $0x00000040, DX
+	DECQ         R12
+	JNZ          copy
+	JMP          store
 
-// func rows512x32(k int, src *float32, lds int, dst *float32, ldd int, mask uint64)
-// Requires: AVX, AVX512F
-TEXT ·rows512x32(SB), NOSPLIT, $0-48
-	MOVQ  k+0(FP), AX
-	MOVQ  src+8(FP), CX
-	MOVQ  lds+16(FP), DX
-	MOVQ  dst+24(FP), BX
-	MOVQ  ldd+32(FP), SI
-	MOVQ  mask+40(FP), DI
-	KMOVW DI, K1
-	SHRQ  $0x10, DI
-	KMOVW DI, K2
-
-row:
-	VMOVUPS.Z (CX), K1, Z0
-	VMOVUPS.Z 64(CX), K2, Z1
-	VMOVUPS   Z0, (BX)
-	VMOVUPS   Z1, 64(BX)
-	ADDQ      DX, CX
-	ADDQ      SI, BX
-	DECQ      AX
-	JNZ       row
-	VZEROUPPER
-	RET
-
-// func rows512x48(k int, src *float32, lds int, dst *float32, ldd int, mask uint64)
-// Requires: AVX, AVX512F
-TEXT ·rows512x48(SB), NOSPLIT, $0-48
-	MOVQ  k+0(FP), AX
-	MOVQ  src+8(FP), CX
-	MOVQ  lds+16(FP), DX
-	MOVQ  dst+24(FP), BX
-	MOVQ  ldd+32(FP), SI
-	MOVQ  mask+40(FP), DI
-	KMOVW DI, K1
-	SHRQ  $0x10, DI
-	KMOVW DI, K2
-	SHRQ  $0x10, DI
-	KMOVW DI, K3
-
-row:
-	VMOVUPS.Z (CX), K1, Z0
-	VMOVUPS.Z 64(CX), K2, Z1
-	VMOVUPS.Z 128(CX), K3, Z2
-	VMOVUPS   Z0, (BX)
-	VMOVUPS   Z1, 64(BX)
-	VMOVUPS   Z2, 128(BX)
-	ADDQ      DX, CX
-	ADDQ      SI, BX
-	DECQ      AX
-	JNZ       row
-	VZEROUPPER
-	RET
-
-// func rows256x16(k int, src *float32, lds int, dst *float32, ldd int, n int)
+// func rows16(k int, src *float32, lds int, dst *float32, ldd int, n int)
 // Requires: AVX, AVX2
-TEXT ·rows256x16(SB), NOSPLIT, $0-48
+TEXT ·rows16(SB), NOSPLIT, $0-48
 	MOVQ         k+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         lds+16(FP), DX
@@ -8844,250 +6655,122 @@ DATA lanes<>+56(SB)/4, $0x0000000e
 DATA lanes<>+60(SB)/4, $0x0000000f
 GLOBL lanes<>(SB), RODATA|NOPTR, $64
 
-// func transpose16(rows int, src *float32, lds int, dst *float32, ldd int)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·transpose16(SB), NOSPLIT, $0-40
-	MOVQ       rows+0(FP), AX
-	MOVQ       src+8(FP), CX
-	MOVQ       dst+24(FP), DX
-	MOVQ       ldd+32(FP), BX
-	MOVQ       lds+16(FP), SI
-	XORQ       DI, DI
-	VMOVUPS    (CX), Z0
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z2
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z4
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z6
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z8
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z10
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z12
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z14
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z16
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z18
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z20
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z22
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z24
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z26
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z28
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z30
-	VUNPCKLPS  Z2, Z0, Z1
-	VUNPCKHPS  Z2, Z0, Z3
-	VUNPCKLPS  Z6, Z4, Z5
-	VUNPCKHPS  Z6, Z4, Z7
-	VUNPCKLPS  Z10, Z8, Z9
-	VUNPCKHPS  Z10, Z8, Z11
-	VUNPCKLPS  Z14, Z12, Z13
-	VUNPCKHPS  Z14, Z12, Z15
-	VUNPCKLPS  Z18, Z16, Z17
-	VUNPCKHPS  Z18, Z16, Z19
-	VUNPCKLPS  Z22, Z20, Z21
-	VUNPCKHPS  Z22, Z20, Z23
-	VUNPCKLPS  Z26, Z24, Z25
-	VUNPCKHPS  Z26, Z24, Z27
-	VUNPCKLPS  Z30, Z28, Z29
-	VUNPCKHPS  Z30, Z28, Z30
-	VUNPCKLPD  Z5, Z1, Z0
-	VUNPCKHPD  Z5, Z1, Z2
-	VUNPCKLPD  Z7, Z3, Z4
-	VUNPCKHPD  Z7, Z3, Z6
-	VUNPCKLPD  Z13, Z9, Z8
-	VUNPCKHPD  Z13, Z9, Z10
-	VUNPCKLPD  Z15, Z11, Z12
-	VUNPCKHPD  Z15, Z11, Z14
-	VUNPCKLPD  Z21, Z17, Z16
-	VUNPCKHPD  Z21, Z17, Z18
-	VUNPCKLPD  Z23, Z19, Z20
-	VUNPCKHPD  Z23, Z19, Z22
-	VUNPCKLPD  Z29, Z25, Z24
-	VUNPCKHPD  Z29, Z25, Z26
-	VUNPCKLPD  Z30, Z27, Z28
-	VUNPCKHPD  Z30, Z27, Z30
-	VSHUFF32X4 $0x88, Z8, Z0, Z1
-	VSHUFF32X4 $0xdd, Z8, Z0, Z9
-	VSHUFF32X4 $0x88, Z24, Z16, Z17
-	VSHUFF32X4 $0xdd, Z24, Z16, Z25
-	VSHUFF32X4 $0x88, Z10, Z2, Z3
-	VSHUFF32X4 $0xdd, Z10, Z2, Z11
-	VSHUFF32X4 $0x88, Z26, Z18, Z19
-	VSHUFF32X4 $0xdd, Z26, Z18, Z27
-	VSHUFF32X4 $0x88, Z12, Z4, Z5
-	VSHUFF32X4 $0xdd, Z12, Z4, Z13
-	VSHUFF32X4 $0x88, Z28, Z20, Z21
-	VSHUFF32X4 $0xdd, Z28, Z20, Z29
-	VSHUFF32X4 $0x88, Z14, Z6, Z7
-	VSHUFF32X4 $0xdd, Z14, Z6, Z15
-	VSHUFF32X4 $0x88, Z30, Z22, Z23
-	VSHUFF32X4 $0xdd, Z30, Z22, Z30
-	VSHUFF32X4 $0x88, Z17, Z1, Z0
-	VSHUFF32X4 $0xdd, Z17, Z1, Z16
-	VSHUFF32X4 $0x88, Z19, Z3, Z2
-	VSHUFF32X4 $0xdd, Z19, Z3, Z18
-	VSHUFF32X4 $0x88, Z21, Z5, Z4
-	VSHUFF32X4 $0xdd, Z21, Z5, Z20
-	VSHUFF32X4 $0x88, Z23, Z7, Z6
-	VSHUFF32X4 $0xdd, Z23, Z7, Z22
-	VSHUFF32X4 $0x88, Z25, Z9, Z8
-	VSHUFF32X4 $0xdd, Z25, Z9, Z24
-	VSHUFF32X4 $0x88, Z27, Z11, Z10
-	VSHUFF32X4 $0xdd, Z27, Z11, Z26
-	VSHUFF32X4 $0x88, Z29, Z13, Z12
-	VSHUFF32X4 $0xdd, Z29, Z13, Z28
-	VSHUFF32X4 $0x88, Z30, Z15, Z14
-	VSHUFF32X4 $0xdd, Z30, Z15, Z30
-	VMOVUPS    Z0, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z2, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z4, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z6, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z8, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z10, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z12, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z14, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z16, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z18, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z20, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z22, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z24, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z26, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z28, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Z30, (DX)
+// func transpose8(n int, src **float32, dst *float32, ldd int)
+// Requires: AVX
+TEXT ·transpose8(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ dst+16(FP), DX
+	MOVQ ldd+24(FP), BX
+	XORQ SI, SI
+	MOVQ (CX), DI
+	MOVQ 8(CX), R8
+	MOVQ 16(CX), R9
+	MOVQ 24(CX), R10
+	MOVQ 32(CX), R11
+	MOVQ 40(CX), R12
+	MOVQ 48(CX), R13
+	MOVQ 56(CX), CX
+
+group:
+	VMOVUPS     (DI)(SI*1), X0
+	VINSERTF128 $0x01, (R11)(SI*1), Y0, Y0
+	VMOVUPS     (R8)(SI*1), X2
+	VINSERTF128 $0x01, (R12)(SI*1), Y2, Y2
+	VMOVUPS     (R9)(SI*1), X4
+	VINSERTF128 $0x01, (R13)(SI*1), Y4, Y4
+	VMOVUPS     (R10)(SI*1), X5
+	VINSERTF128 $0x01, (CX)(SI*1), Y5, Y5
+	VUNPCKLPS   Y2, Y0, Y1
+	VUNPCKHPS   Y2, Y0, Y3
+	VUNPCKLPS   Y5, Y4, Y2
+	VUNPCKHPS   Y5, Y4, Y5
+	VUNPCKLPD   Y2, Y1, Y0
+	VUNPCKHPD   Y2, Y1, Y2
+	VUNPCKLPD   Y5, Y3, Y4
+	VUNPCKHPD   Y5, Y3, Y5
+	VMOVUPS     Y0, (DX)
+	ADDQ        BX, DX
+	VMOVUPS     Y2, (DX)
+	ADDQ        BX, DX
+	VMOVUPS     Y4, (DX)
+	ADDQ        BX, DX
+	VMOVUPS     Y5, (DX)
+	ADDQ        BX, DX
+	ADDQ        $0x10, SI
+	DECQ        AX
+	JNZ         group
 	VZEROUPPER
 	RET
 
-// func transpose8(rows int, src *float32, lds int, dst *float32, ldd int)
-// Requires: AVX, CMOV
-TEXT ·transpose8(SB), NOSPLIT, $0-40
-	MOVQ       rows+0(FP), AX
-	MOVQ       src+8(FP), CX
-	MOVQ       dst+24(FP), DX
-	MOVQ       ldd+32(FP), BX
-	MOVQ       lds+16(FP), SI
-	XORQ       DI, DI
-	VMOVUPS    (CX), Y0
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Y2
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Y4
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Y5
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Y7
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Y9
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Y11
-	DECQ       AX
-	CMOVQEQ    DI, SI
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Y12
-	VUNPCKLPS  Y2, Y0, Y1
-	VUNPCKHPS  Y2, Y0, Y3
-	VUNPCKLPS  Y5, Y4, Y2
-	VUNPCKHPS  Y5, Y4, Y6
-	VUNPCKLPS  Y9, Y7, Y8
-	VUNPCKHPS  Y9, Y7, Y10
-	VUNPCKLPS  Y12, Y11, Y9
-	VUNPCKHPS  Y12, Y11, Y12
-	VUNPCKLPD  Y2, Y1, Y0
-	VUNPCKHPD  Y2, Y1, Y2
-	VUNPCKLPD  Y6, Y3, Y4
-	VUNPCKHPD  Y6, Y3, Y5
-	VUNPCKLPD  Y9, Y8, Y7
-	VUNPCKHPD  Y9, Y8, Y9
-	VUNPCKLPD  Y12, Y10, Y11
-	VUNPCKHPD  Y12, Y10, Y12
-	VPERM2F128 $0x20, Y7, Y0, Y1
-	VPERM2F128 $0x31, Y7, Y0, Y8
-	VPERM2F128 $0x20, Y9, Y2, Y3
-	VPERM2F128 $0x31, Y9, Y2, Y10
-	VPERM2F128 $0x20, Y11, Y4, Y2
-	VPERM2F128 $0x31, Y11, Y4, Y9
-	VPERM2F128 $0x20, Y12, Y5, Y6
-	VPERM2F128 $0x31, Y12, Y5, Y12
-	VMOVUPS    Y1, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Y3, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Y2, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Y6, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Y8, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Y10, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Y9, (DX)
-	ADDQ       BX, DX
-	VMOVUPS    Y12, (DX)
+// func peak512(n int)
+// Requires: AVX, AVX512F
+TEXT ·peak512(SB), NOSPLIT, $0-8
+	MOVQ   n+0(FP), AX
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	VXORPS X12, X12, X12
+
+loop:
+	VFMADD231PS Z12, Z12, Z0
+	VFMADD231PS Z12, Z12, Z1
+	VFMADD231PS Z12, Z12, Z2
+	VFMADD231PS Z12, Z12, Z3
+	VFMADD231PS Z12, Z12, Z4
+	VFMADD231PS Z12, Z12, Z5
+	VFMADD231PS Z12, Z12, Z6
+	VFMADD231PS Z12, Z12, Z7
+	VFMADD231PS Z12, Z12, Z8
+	VFMADD231PS Z12, Z12, Z9
+	VFMADD231PS Z12, Z12, Z10
+	VFMADD231PS Z12, Z12, Z11
+	DECQ        AX
+	JNZ         loop
+	VZEROUPPER
+	RET
+
+// func peak256(n int)
+// Requires: AVX, FMA3
+TEXT ·peak256(SB), NOSPLIT, $0-8
+	MOVQ   n+0(FP), AX
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	VXORPS X12, X12, X12
+
+loop:
+	VFMADD231PS Y12, Y12, Y0
+	VFMADD231PS Y12, Y12, Y1
+	VFMADD231PS Y12, Y12, Y2
+	VFMADD231PS Y12, Y12, Y3
+	VFMADD231PS Y12, Y12, Y4
+	VFMADD231PS Y12, Y12, Y5
+	VFMADD231PS Y12, Y12, Y6
+	VFMADD231PS Y12, Y12, Y7
+	VFMADD231PS Y12, Y12, Y8
+	VFMADD231PS Y12, Y12, Y9
+	VFMADD231PS Y12, Y12, Y10
+	VFMADD231PS Y12, Y12, Y11
+	DECQ        AX
+	JNZ         loop
 	VZEROUPPER
 	RET

@@ -1,11 +1,26 @@
 // Package sgemm multiplies single precision matrices on one core.
 //
-// The idea is Goto and van de Geijn's ("Anatomy of high-performance matrix
-// multiplication", ACM TOMS 2008): copy ("pack") a block of B that fits the
-// outer caches and a block of A that fits the inner one into the order in which
-// they are read, and let a microkernel keep a small tile of C in registers
-// while it runs down k. Three families of microkernels exist, chosen once per
-// process by package level: AVX-512, AVX2 with FMA, and plain Go.
+// # Idea
+//
+// It is Goto and van de Geijn's ("Anatomy of high-performance matrix
+// multiplication", ACM TOMS 2008): a microkernel keeps a small tile of C in
+// registers while it runs down k, and a block of B stays in the second cache
+// while all rows of A pass by it, a few at a time; these few stay in the first cache
+// while they pass along the block. A block of B is packed: copied into panels
+// as wide as a tile, in the order in which they are read.
+//
+// Much of the time of a small product is packing, so as little as possible is packed:
+//   - A is read where it is, row by row, unless it is transposed;
+//   - the first rows of A multiply with B where it is, and write the packed
+//     block as they go; with few rows there is no other pass over B;
+//   - a transposed B is packed by transposing it, which with few rows of A is what
+//     the product costs most: weights that serve many products are better packed once,
+//     see [Packed].
+//
+// Three families of microkernels exist, chosen once per process by package
+// level: AVX-512 with tiles of up to 8×48 and 14×32, AVX2 with FMA with 6×16, and plain Go
+// with 2×4. Which width a panel has, and which height the tiles, is chosen by m and n such that few
+// columns are computed for nothing and no tile is too small to keep the multipliers busy.
 //
 // # Bits
 //
@@ -13,14 +28,20 @@
 // partial sum starts at zero and takes the products in order of k. How k is cut
 // is a function of k alone. So the bits of an element depend on the level, on
 // the k products that make it, and, when accumulating, on its old value: not on
-// m, n, strides, transposition, or the tile it falls into. A caller may cut C
+// m, n, strides, transposition, packing, or the tile it falls into. A caller may cut C
 // among cores as it likes. The levels avx2 and avx512 give the same bits; plain
 // rounds each product before it is added and so differs in the last bits.
+//
+// That rules out one trick: with B transposed and m small, a kernel whose vectors lie
+// along k need not transpose anything, but it adds in another order. To
+// choose it by m would make a gradient depend on how a batch is cut; to choose it by the
+// transposition would make large products slow. To pack once costs neither.
 //
 // # Threads
 //
 // One call runs on one core, because to fork and join for each product costs
-// more than it gains; calls from many goroutines at once are safe.
+// more than it gains; calls from many goroutines at once are safe and share
+// no lock. After the first calls nothing is allocated.
 package sgemm
 
 import (
@@ -29,8 +50,8 @@ import (
 	"optimus/internal/level"
 )
 
-// Kernel is one family of microkernels with its cache blocking.
-type Kernel struct{ ks *kernels }
+// Kernel is the implementation of one level.
+type Kernel struct{ family *family }
 
 // For returns the kernel of a level: level.Plain, level.AVX2 or level.AVX512. It
 // fails if the name is unknown or the processor lacks the level.
@@ -38,7 +59,7 @@ func For(name string) (Kernel, error) {
 	if err := level.Check(name); err != nil {
 		return Kernel{}, err
 	}
-	return kernelFor(name), nil
+	return Kernel{familyFor(name)}, nil
 }
 
 // Current returns the kernel that Gemm uses. It fails if the environment
@@ -49,7 +70,15 @@ func Current() (Kernel, error) {
 	if err != nil {
 		return Kernel{}, err
 	}
-	return kernelFor(name), nil
+	return Kernel{familyFor(name)}, nil
+}
+
+func must() Kernel {
+	kn, err := Current()
+	if err != nil {
+		panic(err)
+	}
+	return kn
 }
 
 // Level returns the name of the level that Gemm uses, or "" where Current fails.
@@ -62,7 +91,17 @@ func Level() string {
 }
 
 // Level returns the kernel's level.
-func (kn Kernel) Level() string { return kn.ks.level }
+func (kn Kernel) Level() string { return kn.family.level }
+
+// Peak runs n rounds of independent multiply-adds on registers, which is as fast as
+// the instructions of this level can be, and returns how many floating point
+// operations those were: 0 at level plain, which has no such instructions.
+func (kn Kernel) Peak(n int) int {
+	if kn.family.peak == nil || n < 1 {
+		return 0
+	}
+	return kn.family.peak(n)
+}
 
 // Gemm computes C = op(A)·op(B), or C += op(A)·op(B) if accumulate, in
 // row-major order, with the kernel of this process.
@@ -75,41 +114,50 @@ func (kn Kernel) Level() string { return kn.ks.level }
 // Gemm panics if a slice is too short for its shape (an error of the
 // programmer), or if Current fails.
 func Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, c []float32, ldc int) {
-	kn, err := Current()
-	if err != nil {
-		panic(err)
-	}
-	kn.Gemm(transA, transB, m, n, k, a, lda, b, ldb, accumulate, c, ldc)
+	must().Gemm(transA, transB, m, n, k, a, lda, b, ldb, accumulate, c, ldc)
 }
 
 // Gemm is the function Gemm with this kernel.
 func (kn Kernel) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, c []float32, ldc int) {
+	if done(m, n, k, accumulate, c, ldc) {
+		return
+	}
+	f := kn.family
+	g := f.grid(n, k)
+	if transB && m*k <= 2*blockB {
+		g = g.narrow(f) // all of A stays near, and the columns of a block lie together
+	}
+	p := product{
+		family: f, grid: g, m: m, a: operand("A", m, k, a, lda, transA), b: operand("B", k, n, b, ldb, transB),
+		accumulate: accumulate, c: c, ldc: ldc,
+	}
+	p.multiply()
+}
+
+// done checks the sizes and C, and does all there is to do if a size is zero.
+func done(m, n, k int, accumulate bool, c []float32, ldc int) bool {
 	if m < 0 || n < 0 || k < 0 {
 		panic(fmt.Sprintf("sgemm: negative size m=%d n=%d k=%d", m, n, k))
 	}
 	if m == 0 || n == 0 {
-		return
+		return true
 	}
 	check("C", m, n, len(c), ldc)
-	if k == 0 {
-		if !accumulate {
-			for i := range m {
-				clear(c[i*ldc : i*ldc+n])
-			}
+	if k == 0 && !accumulate {
+		for i := range m {
+			clear(c[i*ldc : i*ldc+n])
 		}
-		return
 	}
-	if transA {
-		check("A", k, m, len(a), lda)
-	} else {
-		check("A", m, k, len(a), lda)
+	return k == 0
+}
+
+// operand checks the slice of a factor, of which op(X) is rows×cols.
+func operand(name string, rows, cols int, x []float32, ld int, trans bool) matrix {
+	if trans {
+		rows, cols = cols, rows
 	}
-	if transB {
-		check("B", n, k, len(b), ldb)
-	} else {
-		check("B", k, n, len(b), ldb)
-	}
-	kn.ks.pick(n).multiply(matrix{a, lda, transA}, matrix{b, ldb, transB}, m, n, k, accumulate, c, ldc)
+	check(name, rows, cols, len(x), ld)
+	return matrix{x, ld, trans}
 }
 
 // check panics unless a slice of length have holds rows×cols elements, ld apart.

@@ -24,8 +24,8 @@ func each(t *testing.T, f func(t *testing.T, kn Kernel)) {
 	}
 }
 
-// product is one call: its shape, operands and the memory around them.
-type product struct {
+// trial is one call: its shape, operands and the memory around them.
+type trial struct {
 	transA, transB   bool
 	m, n, k          int
 	padA, padB, padC int
@@ -37,7 +37,7 @@ type product struct {
 
 // make fills the operands; what lies between the rows is NaN, so that a read or a
 // write outside the matrices shows.
-func (p *product) make(seed uint64) {
+func (p *trial) make(seed uint64) {
 	matrix := func(stream uint64, rows, cols, pad int) ([]float32, int) {
 		ld := cols + pad
 		x := make([]float32, max(0, (rows-1)*ld+cols))
@@ -63,14 +63,22 @@ func (p *product) make(seed uint64) {
 	p.c, p.ldc = matrix(3, p.m, p.n, p.padC)
 }
 
-func (p *product) run(kn Kernel) []float32 {
+func (p *trial) run(kn Kernel) []float32 {
 	c := append([]float32(nil), p.c...)
 	kn.Gemm(p.transA, p.transB, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.accumulate, c, p.ldc)
 	return c
 }
 
+// runPacked is run with B packed beforehand.
+func (p *trial) runPacked(kn Kernel, b *Packed) []float32 {
+	kn.Pack(b, p.transB, p.n, p.k, p.b, p.ldb)
+	c := append([]float32(nil), p.c...)
+	GemmPacked(p.transA, p.m, p.a, p.lda, b, p.accumulate, c, p.ldc)
+	return c
+}
+
 // want is the product in float64, by the definition.
-func (p *product) want(i, j int) float64 {
+func (p *trial) want(i, j int) float64 {
 	s := 0.0
 	if p.accumulate {
 		s = float64(p.c[i*p.ldc+j])
@@ -90,7 +98,7 @@ func (p *product) want(i, j int) float64 {
 
 // verify compares c with the definition, computed once for all levels, and
 // checks that the padding is untouched.
-func (p *product) verify(c []float32) error {
+func (p *trial) verify(c []float32) error {
 	if p.exact == nil {
 		p.exact = make([]float64, p.m*p.n)
 		for x := range p.exact {
@@ -114,7 +122,7 @@ func (p *product) verify(c []float32) error {
 	return nil
 }
 
-func (p *product) String() string {
+func (p *trial) String() string {
 	return fmt.Sprintf("transA %v transB %v m %d n %d k %d lda %d ldb %d ldc %d accumulate %v",
 		p.transA, p.transB, p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.accumulate)
 }
@@ -125,19 +133,19 @@ func TestShapes(t *testing.T) {
 		{8, 48, 384}, {9, 49, 385}, {6, 16, 256}, {7, 17, 257}, {29, 95, 769}, {64, 64, 64}, {170, 130, 70}, {340, 48, 33},
 		{20, 650, 260}, {512, 17, 5}, {5, 3100, 40}, {130, 1030, 3},
 	}
-	var products []*product
+	var trials []*trial
 	for _, s := range sizes {
 		for bits := range 16 {
-			p := &product{transA: bits&1 != 0, transB: bits&2 != 0, accumulate: bits&4 != 0, m: s.m, n: s.n, k: s.k}
+			p := &trial{transA: bits&1 != 0, transB: bits&2 != 0, accumulate: bits&4 != 0, m: s.m, n: s.n, k: s.k}
 			if bits&8 != 0 {
 				p.padA, p.padB, p.padC = 3, 1, 5
 			}
 			p.make(uint64(bits))
-			products = append(products, p)
+			trials = append(trials, p)
 		}
 	}
 	each(t, func(t *testing.T, kn Kernel) {
-		for _, p := range products {
+		for _, p := range trials {
 			if err := p.verify(p.run(kn)); err != nil {
 				t.Error(err)
 			}
@@ -145,10 +153,15 @@ func TestShapes(t *testing.T) {
 	})
 }
 
-func draw(t *rapid.T) *product {
-	p := &product{
+// draw returns a product of any kind; one in eight has several blocks of columns.
+func draw(t *rapid.T) *trial {
+	m, n, k := 45, 110, 850
+	if rapid.IntRange(0, 7).Draw(t, "kind") == 7 {
+		m, n, k = 9, 900, 450
+	}
+	p := &trial{
 		transA: rapid.Bool().Draw(t, "transA"), transB: rapid.Bool().Draw(t, "transB"), accumulate: rapid.Bool().Draw(t, "accumulate"),
-		m: rapid.IntRange(0, 45).Draw(t, "m"), n: rapid.IntRange(0, 110).Draw(t, "n"), k: rapid.IntRange(0, 850).Draw(t, "k"),
+		m: rapid.IntRange(0, m).Draw(t, "m"), n: rapid.IntRange(0, n).Draw(t, "n"), k: rapid.IntRange(0, k).Draw(t, "k"),
 		padA: rapid.IntRange(0, 20).Draw(t, "padA"), padB: rapid.IntRange(0, 20).Draw(t, "padB"), padC: rapid.IntRange(0, 20).Draw(t, "padC"),
 	}
 	p.make(rapid.Uint64().Draw(t, "seed"))

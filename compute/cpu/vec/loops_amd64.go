@@ -15,3 +15,99 @@ func scaleAVX(n int, dst *float32, factor float32)
 
 //go:noescape
 func finiteAVX2(n int, x *float32) int
+
+//go:noescape
+func expAVX2(n int, y *float32, x *float32)
+
+//go:noescape
+func expAVX512(n int, y *float32, x *float32)
+
+//go:noescape
+func logAVX2(n int, y *float32, x *float32)
+
+//go:noescape
+func logAVX512(n int, y *float32, x *float32)
+
+//go:noescape
+func tanhAVX2(n int, y *float32, x *float32)
+
+//go:noescape
+func tanhAVX512(n int, y *float32, x *float32)
+
+//go:noescape
+func sigmoidAVX2(n int, y *float32, x *float32)
+
+//go:noescape
+func sigmoidAVX512(n int, y *float32, x *float32)
+
+//go:noescape
+func reluAVX2(n int, y *float32, x *float32)
+
+//go:noescape
+func reluAVX512(n int, y *float32, x *float32)
+
+//go:noescape
+func reluGradAVX2(n int, y *float32, a *float32, b *float32)
+
+//go:noescape
+func reluGradAVX512(n int, y *float32, a *float32, b *float32)
+
+//go:noescape
+func tanhGradAVX2(n int, y *float32, a *float32, b *float32)
+
+//go:noescape
+func tanhGradAVX512(n int, y *float32, a *float32, b *float32)
+
+//go:noescape
+func sigmoidGradAVX2(n int, y *float32, a *float32, b *float32)
+
+//go:noescape
+func sigmoidGradAVX512(n int, y *float32, a *float32, b *float32)
+
+//go:noescape
+func mulAVX2(n int, y *float32, a *float32, b *float32)
+
+//go:noescape
+func mulAVX512(n int, y *float32, a *float32, b *float32)
+
+//go:noescape
+func sumAVX2(n int, x *float32) float64
+
+//go:noescape
+func sumAVX512(n int, x *float32) float64
+
+//go:noescape
+func dotAVX2(n int, x *float32, y *float32) float64
+
+//go:noescape
+func dotAVX512(n int, x *float32, y *float32) float64
+
+//go:noescape
+func expSumAVX2(n int, y *float32, x *float32, top float32) float64
+
+//go:noescape
+func expSumAVX512(n int, y *float32, x *float32, top float32) float64
+
+//go:noescape
+func expTotalAVX2(n int, y *float32, x *float32, top float32) float64
+
+//go:noescape
+func expTotalAVX512(n int, y *float32, x *float32, top float32) float64
+
+//go:noescape
+func maximumAVX2(n int, x *float32) float32
+
+//go:noescape
+func maximumAVX512(n int, x *float32) float32
+
+//go:noescape
+func indexAVX2(n int, x *float32, v float32) int
+
+//go:noescape
+func indexAVX512(n int, x *float32, v float32) int
+
+//go:noescape
+func dropoutAVX2(n int, mask *float32, z uint64, below int64, scale float32)
+
+//go:noescape
+func dropoutAVX512(n int, mask *float32, z uint64, below int64, scale float32)

@@ -113,3 +113,3837 @@ done:
 	VZEROUPPER
 	MOVQ AX, ret+16(FP)
 	RET
+
+// func expAVX2(n int, y *float32, x *float32)
+// Requires: AVX, AVX2
+TEXT ·expAVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ x+16(FP), DX
+
+group:
+	CMPQ    AX, $0x10
+	JLT     rest
+	VMOVUPS (DX), Y0
+	VMOVUPS constants<>+0(SB), Y1
+	VMINPS  Y0, Y1, Y0
+	VMOVUPS constants<>+64(SB), Y1
+	VMAXPS  Y0, Y1, Y0
+	VMULPS  constants<>+128(SB), Y0, Y1
+	VADDPS  constants<>+192(SB), Y1, Y1
+	VSUBPS  constants<>+192(SB), Y1, Y2
+	VMULPS  constants<>+256(SB), Y2, Y3
+	VSUBPS  Y3, Y0, Y0
+	VMULPS  constants<>+320(SB), Y2, Y2
+	VSUBPS  Y2, Y0, Y0
+	VMULPS  constants<>+384(SB), Y0, Y2
+	VADDPS  constants<>+448(SB), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  constants<>+512(SB), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  constants<>+576(SB), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  constants<>+640(SB), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  constants<>+704(SB), Y2, Y2
+	VMULPS  Y0, Y0, Y3
+	VMULPS  Y3, Y2, Y2
+	VADDPS  Y0, Y2, Y0
+	VADDPS  constants<>+768(SB), Y0, Y0
+	VPSUBD  constants<>+192(SB), Y1, Y1
+	VPSRAD  $0x01, Y1, Y2
+	VPADDD  constants<>+832(SB), Y2, Y3
+	VPSLLD  $0x17, Y3, Y3
+	VMULPS  Y3, Y0, Y0
+	VPSUBD  Y2, Y1, Y1
+	VPADDD  constants<>+832(SB), Y1, Y1
+	VPSLLD  $0x17, Y1, Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS constants<>+0(SB), Y1
+	VMINPS  Y0, Y1, Y0
+	VMOVUPS constants<>+64(SB), Y1
+	VMAXPS  Y0, Y1, Y0
+	VMULPS  constants<>+128(SB), Y0, Y1
+	VADDPS  constants<>+192(SB), Y1, Y1
+	VSUBPS  constants<>+192(SB), Y1, Y2
+	VMULPS  constants<>+256(SB), Y2, Y3
+	VSUBPS  Y3, Y0, Y0
+	VMULPS  constants<>+320(SB), Y2, Y2
+	VSUBPS  Y2, Y0, Y0
+	VMULPS  constants<>+384(SB), Y0, Y2
+	VADDPS  constants<>+448(SB), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  constants<>+512(SB), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  constants<>+576(SB), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  constants<>+640(SB), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  constants<>+704(SB), Y2, Y2
+	VMULPS  Y0, Y0, Y3
+	VMULPS  Y3, Y2, Y2
+	VADDPS  Y0, Y2, Y0
+	VADDPS  constants<>+768(SB), Y0, Y0
+	VPSUBD  constants<>+192(SB), Y1, Y1
+	VPSRAD  $0x01, Y1, Y2
+	VPADDD  constants<>+832(SB), Y2, Y3
+	VPSLLD  $0x17, Y3, Y3
+	VMULPS  Y3, Y0, Y0
+	VPSUBD  Y2, Y1, Y1
+	VPADDD  constants<>+832(SB), Y1, Y1
+	VPSLLD  $0x17, Y1, Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	SUBQ    $0x10, AX
+	JMP     group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), BX
+	SHLQ       $0x02, AX
+	SUBQ       AX, BX
+	VMOVUPS    64(BX), Y0
+	VMASKMOVPS (DX), Y0, Y1
+	VMOVUPS    constants<>+0(SB), Y2
+	VMINPS     Y1, Y2, Y1
+	VMOVUPS    constants<>+64(SB), Y2
+	VMAXPS     Y1, Y2, Y1
+	VMULPS     constants<>+128(SB), Y1, Y2
+	VADDPS     constants<>+192(SB), Y2, Y2
+	VSUBPS     constants<>+192(SB), Y2, Y3
+	VMULPS     constants<>+256(SB), Y3, Y4
+	VSUBPS     Y4, Y1, Y1
+	VMULPS     constants<>+320(SB), Y3, Y3
+	VSUBPS     Y3, Y1, Y1
+	VMULPS     constants<>+384(SB), Y1, Y3
+	VADDPS     constants<>+448(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VADDPS     constants<>+512(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VADDPS     constants<>+576(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VADDPS     constants<>+640(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VADDPS     constants<>+704(SB), Y3, Y3
+	VMULPS     Y1, Y1, Y4
+	VMULPS     Y4, Y3, Y3
+	VADDPS     Y1, Y3, Y1
+	VADDPS     constants<>+768(SB), Y1, Y1
+	VPSUBD     constants<>+192(SB), Y2, Y2
+	VPSRAD     $0x01, Y2, Y3
+	VPADDD     constants<>+832(SB), Y3, Y4
+	VPSLLD     $0x17, Y4, Y4
+	VMULPS     Y4, Y1, Y1
+	VPSUBD     Y3, Y2, Y2
+	VPADDD     constants<>+832(SB), Y2, Y2
+	VPSLLD     $0x17, Y2, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (CX)
+	VMOVUPS    96(BX), Y0
+	VMASKMOVPS 32(DX), Y0, Y1
+	VMOVUPS    constants<>+0(SB), Y2
+	VMINPS     Y1, Y2, Y1
+	VMOVUPS    constants<>+64(SB), Y2
+	VMAXPS     Y1, Y2, Y1
+	VMULPS     constants<>+128(SB), Y1, Y2
+	VADDPS     constants<>+192(SB), Y2, Y2
+	VSUBPS     constants<>+192(SB), Y2, Y3
+	VMULPS     constants<>+256(SB), Y3, Y4
+	VSUBPS     Y4, Y1, Y1
+	VMULPS     constants<>+320(SB), Y3, Y3
+	VSUBPS     Y3, Y1, Y1
+	VMULPS     constants<>+384(SB), Y1, Y3
+	VADDPS     constants<>+448(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VADDPS     constants<>+512(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VADDPS     constants<>+576(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VADDPS     constants<>+640(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VADDPS     constants<>+704(SB), Y3, Y3
+	VMULPS     Y1, Y1, Y4
+	VMULPS     Y4, Y3, Y3
+	VADDPS     Y1, Y3, Y1
+	VADDPS     constants<>+768(SB), Y1, Y1
+	VPSUBD     constants<>+192(SB), Y2, Y2
+	VPSRAD     $0x01, Y2, Y3
+	VPADDD     constants<>+832(SB), Y3, Y4
+	VPSLLD     $0x17, Y4, Y4
+	VMULPS     Y4, Y1, Y1
+	VPSUBD     Y3, Y2, Y2
+	VPADDD     constants<>+832(SB), Y2, Y2
+	VPSLLD     $0x17, Y2, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, 32(CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func expAVX512(n int, y *float32, x *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·expAVX512(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ x+16(FP), DX
+
+group:
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (DX), Z0
+	VMOVUPS   constants<>+0(SB), Z1
+	VMINPS    Z0, Z1, Z0
+	VMOVUPS   constants<>+64(SB), Z1
+	VMAXPS    Z0, Z1, Z0
+	VMULPS    constants<>+128(SB), Z0, Z1
+	VADDPS    constants<>+192(SB), Z1, Z1
+	VSUBPS    constants<>+192(SB), Z1, Z1
+	VMULPS    constants<>+256(SB), Z1, Z2
+	VSUBPS    Z2, Z0, Z0
+	VMULPS    constants<>+320(SB), Z1, Z2
+	VSUBPS    Z2, Z0, Z0
+	VMULPS    constants<>+384(SB), Z0, Z2
+	VADDPS    constants<>+448(SB), Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    constants<>+512(SB), Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    constants<>+576(SB), Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    constants<>+640(SB), Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    constants<>+704(SB), Z2, Z2
+	VMULPS    Z0, Z0, Z3
+	VMULPS    Z3, Z2, Z2
+	VADDPS    Z0, Z2, Z0
+	VADDPS    constants<>+768(SB), Z0, Z0
+	VSCALEFPS Z1, Z0, Z0
+	VMOVUPS   Z0, (CX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	SUBQ      $0x10, AX
+	JMP       group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, BX
+	SHLXQ     AX, BX, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS   constants<>+0(SB), Z1
+	VMINPS    Z0, Z1, Z0
+	VMOVUPS   constants<>+64(SB), Z1
+	VMAXPS    Z0, Z1, Z0
+	VMULPS    constants<>+128(SB), Z0, Z1
+	VADDPS    constants<>+192(SB), Z1, Z1
+	VSUBPS    constants<>+192(SB), Z1, Z1
+	VMULPS    constants<>+256(SB), Z1, Z2
+	VSUBPS    Z2, Z0, Z0
+	VMULPS    constants<>+320(SB), Z1, Z2
+	VSUBPS    Z2, Z0, Z0
+	VMULPS    constants<>+384(SB), Z0, Z2
+	VADDPS    constants<>+448(SB), Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    constants<>+512(SB), Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    constants<>+576(SB), Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    constants<>+640(SB), Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    constants<>+704(SB), Z2, Z2
+	VMULPS    Z0, Z0, Z3
+	VMULPS    Z3, Z2, Z2
+	VADDPS    Z0, Z2, Z0
+	VADDPS    constants<>+768(SB), Z0, Z0
+	VSCALEFPS Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func logAVX2(n int, y *float32, x *float32)
+// Requires: AVX, AVX2
+TEXT ·logAVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ x+16(FP), DX
+
+group:
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (DX), Y0
+	VMULPS    constants<>+960(SB), Y0, Y1
+	VCMPPS    $0x11, constants<>+896(SB), Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y1
+	VMOVUPS   constants<>+1024(SB), Y2
+	VCMPPS    $0x11, constants<>+896(SB), Y0, Y3
+	VANDPS    Y2, Y3, Y3
+	VPSUBD    constants<>+1088(SB), Y1, Y1
+	VPSRAD    $0x17, Y1, Y2
+	VCVTDQ2PS Y2, Y2
+	VSUBPS    Y3, Y2, Y2
+	VANDPS    constants<>+1152(SB), Y1, Y1
+	VPADDD    constants<>+1088(SB), Y1, Y1
+	VSUBPS    constants<>+768(SB), Y1, Y1
+	VMULPS    Y1, Y1, Y3
+	VMULPS    constants<>+1216(SB), Y1, Y4
+	VADDPS    constants<>+1280(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1344(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1408(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1472(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1536(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1600(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1664(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1728(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VMULPS    constants<>+320(SB), Y2, Y5
+	VADDPS    Y5, Y4, Y4
+	VMULPS    constants<>+704(SB), Y3, Y3
+	VSUBPS    Y3, Y4, Y3
+	VADDPS    Y3, Y1, Y1
+	VMULPS    constants<>+256(SB), Y2, Y2
+	VADDPS    Y2, Y1, Y1
+	VCMPPS    $0x11, constants<>+1792(SB), Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y1
+	VCMPPS    $0x00, constants<>+1856(SB), Y0, Y2
+	VBLENDVPS Y2, constants<>+1920(SB), Y1, Y1
+	VCMPPS    $0x11, constants<>+1856(SB), Y0, Y0
+	VBLENDVPS Y0, constants<>+1984(SB), Y1, Y0
+	VMOVUPS   Y0, (CX)
+	VMOVUPS   32(DX), Y0
+	VMULPS    constants<>+960(SB), Y0, Y1
+	VCMPPS    $0x11, constants<>+896(SB), Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y1
+	VMOVUPS   constants<>+1024(SB), Y2
+	VCMPPS    $0x11, constants<>+896(SB), Y0, Y3
+	VANDPS    Y2, Y3, Y3
+	VPSUBD    constants<>+1088(SB), Y1, Y1
+	VPSRAD    $0x17, Y1, Y2
+	VCVTDQ2PS Y2, Y2
+	VSUBPS    Y3, Y2, Y2
+	VANDPS    constants<>+1152(SB), Y1, Y1
+	VPADDD    constants<>+1088(SB), Y1, Y1
+	VSUBPS    constants<>+768(SB), Y1, Y1
+	VMULPS    Y1, Y1, Y3
+	VMULPS    constants<>+1216(SB), Y1, Y4
+	VADDPS    constants<>+1280(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1344(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1408(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1472(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1536(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1600(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1664(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    constants<>+1728(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VMULPS    constants<>+320(SB), Y2, Y5
+	VADDPS    Y5, Y4, Y4
+	VMULPS    constants<>+704(SB), Y3, Y3
+	VSUBPS    Y3, Y4, Y3
+	VADDPS    Y3, Y1, Y1
+	VMULPS    constants<>+256(SB), Y2, Y2
+	VADDPS    Y2, Y1, Y1
+	VCMPPS    $0x11, constants<>+1792(SB), Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y1
+	VCMPPS    $0x00, constants<>+1856(SB), Y0, Y2
+	VBLENDVPS Y2, constants<>+1920(SB), Y1, Y1
+	VCMPPS    $0x11, constants<>+1856(SB), Y0, Y0
+	VBLENDVPS Y0, constants<>+1984(SB), Y1, Y0
+	VMOVUPS   Y0, 32(CX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	SUBQ      $0x10, AX
+	JMP       group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), BX
+	SHLQ       $0x02, AX
+	SUBQ       AX, BX
+	VMOVUPS    64(BX), Y0
+	VMASKMOVPS (DX), Y0, Y1
+	VMULPS     constants<>+960(SB), Y1, Y2
+	VCMPPS     $0x11, constants<>+896(SB), Y1, Y3
+	VBLENDVPS  Y3, Y2, Y1, Y2
+	VMOVUPS    constants<>+1024(SB), Y3
+	VCMPPS     $0x11, constants<>+896(SB), Y1, Y4
+	VANDPS     Y3, Y4, Y4
+	VPSUBD     constants<>+1088(SB), Y2, Y2
+	VPSRAD     $0x17, Y2, Y3
+	VCVTDQ2PS  Y3, Y3
+	VSUBPS     Y4, Y3, Y3
+	VANDPS     constants<>+1152(SB), Y2, Y2
+	VPADDD     constants<>+1088(SB), Y2, Y2
+	VSUBPS     constants<>+768(SB), Y2, Y2
+	VMULPS     Y2, Y2, Y4
+	VMULPS     constants<>+1216(SB), Y2, Y5
+	VADDPS     constants<>+1280(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1344(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1408(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1472(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1536(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1600(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1664(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1728(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VMULPS     constants<>+320(SB), Y3, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     constants<>+704(SB), Y4, Y4
+	VSUBPS     Y4, Y5, Y4
+	VADDPS     Y4, Y2, Y2
+	VMULPS     constants<>+256(SB), Y3, Y3
+	VADDPS     Y3, Y2, Y2
+	VCMPPS     $0x11, constants<>+1792(SB), Y1, Y3
+	VBLENDVPS  Y3, Y2, Y1, Y2
+	VCMPPS     $0x00, constants<>+1856(SB), Y1, Y3
+	VBLENDVPS  Y3, constants<>+1920(SB), Y2, Y2
+	VCMPPS     $0x11, constants<>+1856(SB), Y1, Y1
+	VBLENDVPS  Y1, constants<>+1984(SB), Y2, Y1
+	VMASKMOVPS Y1, Y0, (CX)
+	VMOVUPS    96(BX), Y0
+	VMASKMOVPS 32(DX), Y0, Y1
+	VMULPS     constants<>+960(SB), Y1, Y2
+	VCMPPS     $0x11, constants<>+896(SB), Y1, Y3
+	VBLENDVPS  Y3, Y2, Y1, Y2
+	VMOVUPS    constants<>+1024(SB), Y3
+	VCMPPS     $0x11, constants<>+896(SB), Y1, Y4
+	VANDPS     Y3, Y4, Y4
+	VPSUBD     constants<>+1088(SB), Y2, Y2
+	VPSRAD     $0x17, Y2, Y3
+	VCVTDQ2PS  Y3, Y3
+	VSUBPS     Y4, Y3, Y3
+	VANDPS     constants<>+1152(SB), Y2, Y2
+	VPADDD     constants<>+1088(SB), Y2, Y2
+	VSUBPS     constants<>+768(SB), Y2, Y2
+	VMULPS     Y2, Y2, Y4
+	VMULPS     constants<>+1216(SB), Y2, Y5
+	VADDPS     constants<>+1280(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1344(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1408(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1472(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1536(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1600(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1664(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     constants<>+1728(SB), Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VMULPS     constants<>+320(SB), Y3, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     constants<>+704(SB), Y4, Y4
+	VSUBPS     Y4, Y5, Y4
+	VADDPS     Y4, Y2, Y2
+	VMULPS     constants<>+256(SB), Y3, Y3
+	VADDPS     Y3, Y2, Y2
+	VCMPPS     $0x11, constants<>+1792(SB), Y1, Y3
+	VBLENDVPS  Y3, Y2, Y1, Y2
+	VCMPPS     $0x00, constants<>+1856(SB), Y1, Y3
+	VBLENDVPS  Y3, constants<>+1920(SB), Y2, Y2
+	VCMPPS     $0x11, constants<>+1856(SB), Y1, Y1
+	VBLENDVPS  Y1, constants<>+1984(SB), Y2, Y1
+	VMASKMOVPS Y1, Y0, 32(CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func logAVX512(n int, y *float32, x *float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·logAVX512(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ x+16(FP), DX
+
+group:
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (DX), Z0
+	VMULPS    constants<>+960(SB), Z0, Z1
+	VCMPPS    $0x11, constants<>+896(SB), Z0, K1
+	VBLENDMPS Z1, Z0, K1, Z2
+	VMOVUPS   constants<>+1024(SB), Z1
+	VCMPPS    $0x11, constants<>+896(SB), Z0, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VPSUBD    constants<>+1088(SB), Z2, Z10
+	VPSRAD    $0x17, Z10, Z11
+	VCVTDQ2PS Z11, Z11
+	VSUBPS    Z1, Z11, Z1
+	VANDPS    constants<>+1152(SB), Z10, Z10
+	VPADDD    constants<>+1088(SB), Z10, Z10
+	VSUBPS    constants<>+768(SB), Z10, Z10
+	VMULPS    Z10, Z10, Z11
+	VMULPS    constants<>+1216(SB), Z10, Z12
+	VADDPS    constants<>+1280(SB), Z12, Z12
+	VMULPS    Z10, Z12, Z12
+	VADDPS    constants<>+1344(SB), Z12, Z12
+	VMULPS    Z10, Z12, Z12
+	VADDPS    constants<>+1408(SB), Z12, Z12
+	VMULPS    Z10, Z12, Z12
+	VADDPS    constants<>+1472(SB), Z12, Z12
+	VMULPS    Z10, Z12, Z12
+	VADDPS    constants<>+1536(SB), Z12, Z12
+	VMULPS    Z10, Z12, Z12
+	VADDPS    constants<>+1600(SB), Z12, Z12
+	VMULPS    Z10, Z12, Z12
+	VADDPS    constants<>+1664(SB), Z12, Z12
+	VMULPS    Z10, Z12, Z12
+	VADDPS    constants<>+1728(SB), Z12, Z12
+	VMULPS    Z10, Z12, Z12
+	VMULPS    Z11, Z12, Z12
+	VMULPS    constants<>+320(SB), Z1, Z13
+	VADDPS    Z13, Z12, Z12
+	VMULPS    constants<>+704(SB), Z11, Z11
+	VSUBPS    Z11, Z12, Z11
+	VADDPS    Z11, Z10, Z10
+	VMULPS    constants<>+256(SB), Z1, Z1
+	VADDPS    Z1, Z10, Z1
+	VCMPPS    $0x11, constants<>+1792(SB), Z0, K1
+	VBLENDMPS Z1, Z0, K1, Z3
+	VCMPPS    $0x00, constants<>+1856(SB), Z0, K1
+	VBLENDMPS constants<>+1920(SB), Z3, K1, Z4
+	VCMPPS    $0x11, constants<>+1856(SB), Z0, K1
+	VBLENDMPS constants<>+1984(SB), Z4, K1, Z5
+	VMOVUPS   Z5, (CX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	SUBQ      $0x10, AX
+	JMP       group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, BX
+	SHLXQ     AX, BX, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VMULPS    constants<>+960(SB), Z0, Z1
+	VCMPPS    $0x11, constants<>+896(SB), Z0, K2
+	VBLENDMPS Z1, Z0, K2, Z6
+	VMOVUPS   constants<>+1024(SB), Z1
+	VCMPPS    $0x11, constants<>+896(SB), Z0, K2
+	VMOVAPS.Z Z1, K2, Z1
+	VPSUBD    constants<>+1088(SB), Z6, Z2
+	VPSRAD    $0x17, Z2, Z3
+	VCVTDQ2PS Z3, Z3
+	VSUBPS    Z1, Z3, Z1
+	VANDPS    constants<>+1152(SB), Z2, Z2
+	VPADDD    constants<>+1088(SB), Z2, Z2
+	VSUBPS    constants<>+768(SB), Z2, Z2
+	VMULPS    Z2, Z2, Z3
+	VMULPS    constants<>+1216(SB), Z2, Z4
+	VADDPS    constants<>+1280(SB), Z4, Z4
+	VMULPS    Z2, Z4, Z4
+	VADDPS    constants<>+1344(SB), Z4, Z4
+	VMULPS    Z2, Z4, Z4
+	VADDPS    constants<>+1408(SB), Z4, Z4
+	VMULPS    Z2, Z4, Z4
+	VADDPS    constants<>+1472(SB), Z4, Z4
+	VMULPS    Z2, Z4, Z4
+	VADDPS    constants<>+1536(SB), Z4, Z4
+	VMULPS    Z2, Z4, Z4
+	VADDPS    constants<>+1600(SB), Z4, Z4
+	VMULPS    Z2, Z4, Z4
+	VADDPS    constants<>+1664(SB), Z4, Z4
+	VMULPS    Z2, Z4, Z4
+	VADDPS    constants<>+1728(SB), Z4, Z4
+	VMULPS    Z2, Z4, Z4
+	VMULPS    Z3, Z4, Z4
+	VMULPS    constants<>+320(SB), Z1, Z5
+	VADDPS    Z5, Z4, Z4
+	VMULPS    constants<>+704(SB), Z3, Z3
+	VSUBPS    Z3, Z4, Z3
+	VADDPS    Z3, Z2, Z2
+	VMULPS    constants<>+256(SB), Z1, Z1
+	VADDPS    Z1, Z2, Z1
+	VCMPPS    $0x11, constants<>+1792(SB), Z0, K2
+	VBLENDMPS Z1, Z0, K2, Z7
+	VCMPPS    $0x00, constants<>+1856(SB), Z0, K2
+	VBLENDMPS constants<>+1920(SB), Z7, K2, Z8
+	VCMPPS    $0x11, constants<>+1856(SB), Z0, K2
+	VBLENDMPS constants<>+1984(SB), Z8, K2, Z9
+	VMOVUPS   Z9, K1, (CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func tanhAVX2(n int, y *float32, x *float32)
+// Requires: AVX, AVX2
+TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ x+16(FP), DX
+
+group:
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (DX), Y0
+	VMULPS    Y0, Y0, Y1
+	VANDPS    constants<>+2048(SB), Y0, Y2
+	VMULPS    constants<>+2112(SB), Y1, Y3
+	VADDPS    constants<>+2176(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+2240(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+2304(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+2368(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y1
+	VMULPS    Y2, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VADDPS    Y2, Y2, Y3
+	VMOVUPS   constants<>+0(SB), Y4
+	VMINPS    Y3, Y4, Y3
+	VMOVUPS   constants<>+64(SB), Y4
+	VMAXPS    Y3, Y4, Y3
+	VMULPS    constants<>+128(SB), Y3, Y4
+	VADDPS    constants<>+192(SB), Y4, Y4
+	VSUBPS    constants<>+192(SB), Y4, Y5
+	VMULPS    constants<>+256(SB), Y5, Y6
+	VSUBPS    Y6, Y3, Y3
+	VMULPS    constants<>+320(SB), Y5, Y5
+	VSUBPS    Y5, Y3, Y3
+	VMULPS    constants<>+384(SB), Y3, Y5
+	VADDPS    constants<>+448(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+512(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+576(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+640(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+704(SB), Y5, Y5
+	VMULPS    Y3, Y3, Y6
+	VMULPS    Y6, Y5, Y5
+	VADDPS    Y3, Y5, Y3
+	VADDPS    constants<>+768(SB), Y3, Y3
+	VPSUBD    constants<>+192(SB), Y4, Y4
+	VPSRAD    $0x01, Y4, Y5
+	VPADDD    constants<>+832(SB), Y5, Y6
+	VPSLLD    $0x17, Y6, Y6
+	VMULPS    Y6, Y3, Y3
+	VPSUBD    Y5, Y4, Y4
+	VPADDD    constants<>+832(SB), Y4, Y4
+	VPSLLD    $0x17, Y4, Y4
+	VMULPS    Y4, Y3, Y3
+	VADDPS    constants<>+768(SB), Y3, Y3
+	VMOVUPS   constants<>+768(SB), Y4
+	VMOVUPS   constants<>+2432(SB), Y5
+	VDIVPS    Y3, Y5, Y3
+	VSUBPS    Y3, Y4, Y3
+	VCMPPS    $0x11, constants<>+2496(SB), Y2, Y2
+	VBLENDVPS Y2, Y1, Y3, Y1
+	VANDPS    constants<>+2560(SB), Y0, Y0
+	VORPS     Y0, Y1, Y0
+	VMOVUPS   Y0, (CX)
+	VMOVUPS   32(DX), Y0
+	VMULPS    Y0, Y0, Y1
+	VANDPS    constants<>+2048(SB), Y0, Y2
+	VMULPS    constants<>+2112(SB), Y1, Y3
+	VADDPS    constants<>+2176(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+2240(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+2304(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+2368(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y1
+	VMULPS    Y2, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VADDPS    Y2, Y2, Y3
+	VMOVUPS   constants<>+0(SB), Y4
+	VMINPS    Y3, Y4, Y3
+	VMOVUPS   constants<>+64(SB), Y4
+	VMAXPS    Y3, Y4, Y3
+	VMULPS    constants<>+128(SB), Y3, Y4
+	VADDPS    constants<>+192(SB), Y4, Y4
+	VSUBPS    constants<>+192(SB), Y4, Y5
+	VMULPS    constants<>+256(SB), Y5, Y6
+	VSUBPS    Y6, Y3, Y3
+	VMULPS    constants<>+320(SB), Y5, Y5
+	VSUBPS    Y5, Y3, Y3
+	VMULPS    constants<>+384(SB), Y3, Y5
+	VADDPS    constants<>+448(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+512(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+576(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+640(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+704(SB), Y5, Y5
+	VMULPS    Y3, Y3, Y6
+	VMULPS    Y6, Y5, Y5
+	VADDPS    Y3, Y5, Y3
+	VADDPS    constants<>+768(SB), Y3, Y3
+	VPSUBD    constants<>+192(SB), Y4, Y4
+	VPSRAD    $0x01, Y4, Y5
+	VPADDD    constants<>+832(SB), Y5, Y6
+	VPSLLD    $0x17, Y6, Y6
+	VMULPS    Y6, Y3, Y3
+	VPSUBD    Y5, Y4, Y4
+	VPADDD    constants<>+832(SB), Y4, Y4
+	VPSLLD    $0x17, Y4, Y4
+	VMULPS    Y4, Y3, Y3
+	VADDPS    constants<>+768(SB), Y3, Y3
+	VMOVUPS   constants<>+768(SB), Y4
+	VMOVUPS   constants<>+2432(SB), Y5
+	VDIVPS    Y3, Y5, Y3
+	VSUBPS    Y3, Y4, Y3
+	VCMPPS    $0x11, constants<>+2496(SB), Y2, Y2
+	VBLENDVPS Y2, Y1, Y3, Y1
+	VANDPS    constants<>+2560(SB), Y0, Y0
+	VORPS     Y0, Y1, Y0
+	VMOVUPS   Y0, 32(CX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	SUBQ      $0x10, AX
+	JMP       group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), BX
+	SHLQ       $0x02, AX
+	SUBQ       AX, BX
+	VMOVUPS    64(BX), Y0
+	VMASKMOVPS (DX), Y0, Y1
+	VMULPS     Y1, Y1, Y2
+	VANDPS     constants<>+2048(SB), Y1, Y3
+	VMULPS     constants<>+2112(SB), Y2, Y4
+	VADDPS     constants<>+2176(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+2240(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+2304(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+2368(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y2
+	VMULPS     Y3, Y2, Y2
+	VADDPS     Y3, Y2, Y2
+	VADDPS     Y3, Y3, Y4
+	VMOVUPS    constants<>+0(SB), Y5
+	VMINPS     Y4, Y5, Y4
+	VMOVUPS    constants<>+64(SB), Y5
+	VMAXPS     Y4, Y5, Y4
+	VMULPS     constants<>+128(SB), Y4, Y5
+	VADDPS     constants<>+192(SB), Y5, Y5
+	VSUBPS     constants<>+192(SB), Y5, Y6
+	VMULPS     constants<>+256(SB), Y6, Y7
+	VSUBPS     Y7, Y4, Y4
+	VMULPS     constants<>+320(SB), Y6, Y6
+	VSUBPS     Y6, Y4, Y4
+	VMULPS     constants<>+384(SB), Y4, Y6
+	VADDPS     constants<>+448(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+512(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+576(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+640(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+704(SB), Y6, Y6
+	VMULPS     Y4, Y4, Y7
+	VMULPS     Y7, Y6, Y6
+	VADDPS     Y4, Y6, Y4
+	VADDPS     constants<>+768(SB), Y4, Y4
+	VPSUBD     constants<>+192(SB), Y5, Y5
+	VPSRAD     $0x01, Y5, Y6
+	VPADDD     constants<>+832(SB), Y6, Y7
+	VPSLLD     $0x17, Y7, Y7
+	VMULPS     Y7, Y4, Y4
+	VPSUBD     Y6, Y5, Y5
+	VPADDD     constants<>+832(SB), Y5, Y5
+	VPSLLD     $0x17, Y5, Y5
+	VMULPS     Y5, Y4, Y4
+	VADDPS     constants<>+768(SB), Y4, Y4
+	VMOVUPS    constants<>+768(SB), Y5
+	VMOVUPS    constants<>+2432(SB), Y6
+	VDIVPS     Y4, Y6, Y4
+	VSUBPS     Y4, Y5, Y4
+	VCMPPS     $0x11, constants<>+2496(SB), Y3, Y3
+	VBLENDVPS  Y3, Y2, Y4, Y2
+	VANDPS     constants<>+2560(SB), Y1, Y1
+	VORPS      Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (CX)
+	VMOVUPS    96(BX), Y0
+	VMASKMOVPS 32(DX), Y0, Y1
+	VMULPS     Y1, Y1, Y2
+	VANDPS     constants<>+2048(SB), Y1, Y3
+	VMULPS     constants<>+2112(SB), Y2, Y4
+	VADDPS     constants<>+2176(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+2240(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+2304(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+2368(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y2
+	VMULPS     Y3, Y2, Y2
+	VADDPS     Y3, Y2, Y2
+	VADDPS     Y3, Y3, Y4
+	VMOVUPS    constants<>+0(SB), Y5
+	VMINPS     Y4, Y5, Y4
+	VMOVUPS    constants<>+64(SB), Y5
+	VMAXPS     Y4, Y5, Y4
+	VMULPS     constants<>+128(SB), Y4, Y5
+	VADDPS     constants<>+192(SB), Y5, Y5
+	VSUBPS     constants<>+192(SB), Y5, Y6
+	VMULPS     constants<>+256(SB), Y6, Y7
+	VSUBPS     Y7, Y4, Y4
+	VMULPS     constants<>+320(SB), Y6, Y6
+	VSUBPS     Y6, Y4, Y4
+	VMULPS     constants<>+384(SB), Y4, Y6
+	VADDPS     constants<>+448(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+512(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+576(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+640(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+704(SB), Y6, Y6
+	VMULPS     Y4, Y4, Y7
+	VMULPS     Y7, Y6, Y6
+	VADDPS     Y4, Y6, Y4
+	VADDPS     constants<>+768(SB), Y4, Y4
+	VPSUBD     constants<>+192(SB), Y5, Y5
+	VPSRAD     $0x01, Y5, Y6
+	VPADDD     constants<>+832(SB), Y6, Y7
+	VPSLLD     $0x17, Y7, Y7
+	VMULPS     Y7, Y4, Y4
+	VPSUBD     Y6, Y5, Y5
+	VPADDD     constants<>+832(SB), Y5, Y5
+	VPSLLD     $0x17, Y5, Y5
+	VMULPS     Y5, Y4, Y4
+	VADDPS     constants<>+768(SB), Y4, Y4
+	VMOVUPS    constants<>+768(SB), Y5
+	VMOVUPS    constants<>+2432(SB), Y6
+	VDIVPS     Y4, Y6, Y4
+	VSUBPS     Y4, Y5, Y4
+	VCMPPS     $0x11, constants<>+2496(SB), Y3, Y3
+	VBLENDVPS  Y3, Y2, Y4, Y2
+	VANDPS     constants<>+2560(SB), Y1, Y1
+	VORPS      Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, 32(CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func tanhAVX512(n int, y *float32, x *float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ x+16(FP), DX
+
+group:
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (DX), Z0
+	VMULPS    Z0, Z0, Z1
+	VANDPS    constants<>+2048(SB), Z0, Z2
+	VMULPS    constants<>+2112(SB), Z1, Z3
+	VADDPS    constants<>+2176(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+2240(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+2304(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+2368(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z1
+	VMULPS    Z2, Z1, Z1
+	VADDPS    Z2, Z1, Z1
+	VADDPS    Z2, Z2, Z3
+	VMOVUPS   constants<>+0(SB), Z6
+	VMINPS    Z3, Z6, Z3
+	VMOVUPS   constants<>+64(SB), Z6
+	VMAXPS    Z3, Z6, Z3
+	VMULPS    constants<>+128(SB), Z3, Z6
+	VADDPS    constants<>+192(SB), Z6, Z6
+	VSUBPS    constants<>+192(SB), Z6, Z6
+	VMULPS    constants<>+256(SB), Z6, Z7
+	VSUBPS    Z7, Z3, Z3
+	VMULPS    constants<>+320(SB), Z6, Z7
+	VSUBPS    Z7, Z3, Z3
+	VMULPS    constants<>+384(SB), Z3, Z7
+	VADDPS    constants<>+448(SB), Z7, Z7
+	VMULPS    Z3, Z7, Z7
+	VADDPS    constants<>+512(SB), Z7, Z7
+	VMULPS    Z3, Z7, Z7
+	VADDPS    constants<>+576(SB), Z7, Z7
+	VMULPS    Z3, Z7, Z7
+	VADDPS    constants<>+640(SB), Z7, Z7
+	VMULPS    Z3, Z7, Z7
+	VADDPS    constants<>+704(SB), Z7, Z7
+	VMULPS    Z3, Z3, Z8
+	VMULPS    Z8, Z7, Z7
+	VADDPS    Z3, Z7, Z3
+	VADDPS    constants<>+768(SB), Z3, Z3
+	VSCALEFPS Z6, Z3, Z3
+	VADDPS    constants<>+768(SB), Z3, Z3
+	VMOVUPS   constants<>+768(SB), Z6
+	VMOVUPS   constants<>+2432(SB), Z7
+	VDIVPS    Z3, Z7, Z3
+	VSUBPS    Z3, Z6, Z3
+	VCMPPS    $0x11, constants<>+2496(SB), Z2, K1
+	VBLENDMPS Z1, Z3, K1, Z4
+	VANDPS    constants<>+2560(SB), Z0, Z0
+	VORPS     Z0, Z4, Z0
+	VMOVUPS   Z0, (CX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	SUBQ      $0x10, AX
+	JMP       group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, BX
+	SHLXQ     AX, BX, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VMULPS    Z0, Z0, Z1
+	VANDPS    constants<>+2048(SB), Z0, Z2
+	VMULPS    constants<>+2112(SB), Z1, Z3
+	VADDPS    constants<>+2176(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+2240(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+2304(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+2368(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z1
+	VMULPS    Z2, Z1, Z1
+	VADDPS    Z2, Z1, Z1
+	VADDPS    Z2, Z2, Z3
+	VMOVUPS   constants<>+0(SB), Z4
+	VMINPS    Z3, Z4, Z3
+	VMOVUPS   constants<>+64(SB), Z4
+	VMAXPS    Z3, Z4, Z3
+	VMULPS    constants<>+128(SB), Z3, Z4
+	VADDPS    constants<>+192(SB), Z4, Z4
+	VSUBPS    constants<>+192(SB), Z4, Z4
+	VMULPS    constants<>+256(SB), Z4, Z6
+	VSUBPS    Z6, Z3, Z3
+	VMULPS    constants<>+320(SB), Z4, Z6
+	VSUBPS    Z6, Z3, Z3
+	VMULPS    constants<>+384(SB), Z3, Z6
+	VADDPS    constants<>+448(SB), Z6, Z6
+	VMULPS    Z3, Z6, Z6
+	VADDPS    constants<>+512(SB), Z6, Z6
+	VMULPS    Z3, Z6, Z6
+	VADDPS    constants<>+576(SB), Z6, Z6
+	VMULPS    Z3, Z6, Z6
+	VADDPS    constants<>+640(SB), Z6, Z6
+	VMULPS    Z3, Z6, Z6
+	VADDPS    constants<>+704(SB), Z6, Z6
+	VMULPS    Z3, Z3, Z7
+	VMULPS    Z7, Z6, Z6
+	VADDPS    Z3, Z6, Z3
+	VADDPS    constants<>+768(SB), Z3, Z3
+	VSCALEFPS Z4, Z3, Z3
+	VADDPS    constants<>+768(SB), Z3, Z3
+	VMOVUPS   constants<>+768(SB), Z4
+	VMOVUPS   constants<>+2432(SB), Z6
+	VDIVPS    Z3, Z6, Z3
+	VSUBPS    Z3, Z4, Z3
+	VCMPPS    $0x11, constants<>+2496(SB), Z2, K2
+	VBLENDMPS Z1, Z3, K2, Z5
+	VANDPS    constants<>+2560(SB), Z0, Z0
+	VORPS     Z0, Z5, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sigmoidAVX2(n int, y *float32, x *float32)
+// Requires: AVX, AVX2
+TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ x+16(FP), DX
+
+group:
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (DX), Y0
+	VORPS     constants<>+2560(SB), Y0, Y1
+	VMOVUPS   constants<>+0(SB), Y2
+	VMINPS    Y1, Y2, Y1
+	VMOVUPS   constants<>+64(SB), Y2
+	VMAXPS    Y1, Y2, Y1
+	VMULPS    constants<>+128(SB), Y1, Y2
+	VADDPS    constants<>+192(SB), Y2, Y2
+	VSUBPS    constants<>+192(SB), Y2, Y3
+	VMULPS    constants<>+256(SB), Y3, Y4
+	VSUBPS    Y4, Y1, Y1
+	VMULPS    constants<>+320(SB), Y3, Y3
+	VSUBPS    Y3, Y1, Y1
+	VMULPS    constants<>+384(SB), Y1, Y3
+	VADDPS    constants<>+448(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+512(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+576(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+640(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+704(SB), Y3, Y3
+	VMULPS    Y1, Y1, Y4
+	VMULPS    Y4, Y3, Y3
+	VADDPS    Y1, Y3, Y1
+	VADDPS    constants<>+768(SB), Y1, Y1
+	VPSUBD    constants<>+192(SB), Y2, Y2
+	VPSRAD    $0x01, Y2, Y3
+	VPADDD    constants<>+832(SB), Y3, Y4
+	VPSLLD    $0x17, Y4, Y4
+	VMULPS    Y4, Y1, Y1
+	VPSUBD    Y3, Y2, Y2
+	VPADDD    constants<>+832(SB), Y2, Y2
+	VPSLLD    $0x17, Y2, Y2
+	VMULPS    Y2, Y1, Y1
+	VMOVUPS   constants<>+768(SB), Y2
+	VCMPPS    $0x11, constants<>+1856(SB), Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VADDPS    constants<>+768(SB), Y1, Y1
+	VDIVPS    Y1, Y0, Y0
+	VMOVUPS   Y0, (CX)
+	VMOVUPS   32(DX), Y0
+	VORPS     constants<>+2560(SB), Y0, Y1
+	VMOVUPS   constants<>+0(SB), Y2
+	VMINPS    Y1, Y2, Y1
+	VMOVUPS   constants<>+64(SB), Y2
+	VMAXPS    Y1, Y2, Y1
+	VMULPS    constants<>+128(SB), Y1, Y2
+	VADDPS    constants<>+192(SB), Y2, Y2
+	VSUBPS    constants<>+192(SB), Y2, Y3
+	VMULPS    constants<>+256(SB), Y3, Y4
+	VSUBPS    Y4, Y1, Y1
+	VMULPS    constants<>+320(SB), Y3, Y3
+	VSUBPS    Y3, Y1, Y1
+	VMULPS    constants<>+384(SB), Y1, Y3
+	VADDPS    constants<>+448(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+512(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+576(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+640(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+704(SB), Y3, Y3
+	VMULPS    Y1, Y1, Y4
+	VMULPS    Y4, Y3, Y3
+	VADDPS    Y1, Y3, Y1
+	VADDPS    constants<>+768(SB), Y1, Y1
+	VPSUBD    constants<>+192(SB), Y2, Y2
+	VPSRAD    $0x01, Y2, Y3
+	VPADDD    constants<>+832(SB), Y3, Y4
+	VPSLLD    $0x17, Y4, Y4
+	VMULPS    Y4, Y1, Y1
+	VPSUBD    Y3, Y2, Y2
+	VPADDD    constants<>+832(SB), Y2, Y2
+	VPSLLD    $0x17, Y2, Y2
+	VMULPS    Y2, Y1, Y1
+	VMOVUPS   constants<>+768(SB), Y2
+	VCMPPS    $0x11, constants<>+1856(SB), Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VADDPS    constants<>+768(SB), Y1, Y1
+	VDIVPS    Y1, Y0, Y0
+	VMOVUPS   Y0, 32(CX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	SUBQ      $0x10, AX
+	JMP       group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), BX
+	SHLQ       $0x02, AX
+	SUBQ       AX, BX
+	VMOVUPS    64(BX), Y0
+	VMASKMOVPS (DX), Y0, Y1
+	VORPS      constants<>+2560(SB), Y1, Y2
+	VMOVUPS    constants<>+0(SB), Y3
+	VMINPS     Y2, Y3, Y2
+	VMOVUPS    constants<>+64(SB), Y3
+	VMAXPS     Y2, Y3, Y2
+	VMULPS     constants<>+128(SB), Y2, Y3
+	VADDPS     constants<>+192(SB), Y3, Y3
+	VSUBPS     constants<>+192(SB), Y3, Y4
+	VMULPS     constants<>+256(SB), Y4, Y5
+	VSUBPS     Y5, Y2, Y2
+	VMULPS     constants<>+320(SB), Y4, Y4
+	VSUBPS     Y4, Y2, Y2
+	VMULPS     constants<>+384(SB), Y2, Y4
+	VADDPS     constants<>+448(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+512(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+576(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+640(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+704(SB), Y4, Y4
+	VMULPS     Y2, Y2, Y5
+	VMULPS     Y5, Y4, Y4
+	VADDPS     Y2, Y4, Y2
+	VADDPS     constants<>+768(SB), Y2, Y2
+	VPSUBD     constants<>+192(SB), Y3, Y3
+	VPSRAD     $0x01, Y3, Y4
+	VPADDD     constants<>+832(SB), Y4, Y5
+	VPSLLD     $0x17, Y5, Y5
+	VMULPS     Y5, Y2, Y2
+	VPSUBD     Y4, Y3, Y3
+	VPADDD     constants<>+832(SB), Y3, Y3
+	VPSLLD     $0x17, Y3, Y3
+	VMULPS     Y3, Y2, Y2
+	VMOVUPS    constants<>+768(SB), Y3
+	VCMPPS     $0x11, constants<>+1856(SB), Y1, Y1
+	VBLENDVPS  Y1, Y2, Y3, Y1
+	VADDPS     constants<>+768(SB), Y2, Y2
+	VDIVPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (CX)
+	VMOVUPS    96(BX), Y0
+	VMASKMOVPS 32(DX), Y0, Y1
+	VORPS      constants<>+2560(SB), Y1, Y2
+	VMOVUPS    constants<>+0(SB), Y3
+	VMINPS     Y2, Y3, Y2
+	VMOVUPS    constants<>+64(SB), Y3
+	VMAXPS     Y2, Y3, Y2
+	VMULPS     constants<>+128(SB), Y2, Y3
+	VADDPS     constants<>+192(SB), Y3, Y3
+	VSUBPS     constants<>+192(SB), Y3, Y4
+	VMULPS     constants<>+256(SB), Y4, Y5
+	VSUBPS     Y5, Y2, Y2
+	VMULPS     constants<>+320(SB), Y4, Y4
+	VSUBPS     Y4, Y2, Y2
+	VMULPS     constants<>+384(SB), Y2, Y4
+	VADDPS     constants<>+448(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+512(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+576(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+640(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+704(SB), Y4, Y4
+	VMULPS     Y2, Y2, Y5
+	VMULPS     Y5, Y4, Y4
+	VADDPS     Y2, Y4, Y2
+	VADDPS     constants<>+768(SB), Y2, Y2
+	VPSUBD     constants<>+192(SB), Y3, Y3
+	VPSRAD     $0x01, Y3, Y4
+	VPADDD     constants<>+832(SB), Y4, Y5
+	VPSLLD     $0x17, Y5, Y5
+	VMULPS     Y5, Y2, Y2
+	VPSUBD     Y4, Y3, Y3
+	VPADDD     constants<>+832(SB), Y3, Y3
+	VPSLLD     $0x17, Y3, Y3
+	VMULPS     Y3, Y2, Y2
+	VMOVUPS    constants<>+768(SB), Y3
+	VCMPPS     $0x11, constants<>+1856(SB), Y1, Y1
+	VBLENDVPS  Y1, Y2, Y3, Y1
+	VADDPS     constants<>+768(SB), Y2, Y2
+	VDIVPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, 32(CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sigmoidAVX512(n int, y *float32, x *float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ x+16(FP), DX
+
+group:
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (DX), Z0
+	VORPS     constants<>+2560(SB), Z0, Z1
+	VMOVUPS   constants<>+0(SB), Z2
+	VMINPS    Z1, Z2, Z1
+	VMOVUPS   constants<>+64(SB), Z2
+	VMAXPS    Z1, Z2, Z1
+	VMULPS    constants<>+128(SB), Z1, Z2
+	VADDPS    constants<>+192(SB), Z2, Z2
+	VSUBPS    constants<>+192(SB), Z2, Z2
+	VMULPS    constants<>+256(SB), Z2, Z5
+	VSUBPS    Z5, Z1, Z1
+	VMULPS    constants<>+320(SB), Z2, Z5
+	VSUBPS    Z5, Z1, Z1
+	VMULPS    constants<>+384(SB), Z1, Z5
+	VADDPS    constants<>+448(SB), Z5, Z5
+	VMULPS    Z1, Z5, Z5
+	VADDPS    constants<>+512(SB), Z5, Z5
+	VMULPS    Z1, Z5, Z5
+	VADDPS    constants<>+576(SB), Z5, Z5
+	VMULPS    Z1, Z5, Z5
+	VADDPS    constants<>+640(SB), Z5, Z5
+	VMULPS    Z1, Z5, Z5
+	VADDPS    constants<>+704(SB), Z5, Z5
+	VMULPS    Z1, Z1, Z6
+	VMULPS    Z6, Z5, Z5
+	VADDPS    Z1, Z5, Z1
+	VADDPS    constants<>+768(SB), Z1, Z1
+	VSCALEFPS Z2, Z1, Z1
+	VMOVUPS   constants<>+768(SB), Z2
+	VCMPPS    $0x11, constants<>+1856(SB), Z0, K1
+	VBLENDMPS Z1, Z2, K1, Z3
+	VADDPS    constants<>+768(SB), Z1, Z0
+	VDIVPS    Z0, Z3, Z0
+	VMOVUPS   Z0, (CX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	SUBQ      $0x10, AX
+	JMP       group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, BX
+	SHLXQ     AX, BX, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VORPS     constants<>+2560(SB), Z0, Z1
+	VMOVUPS   constants<>+0(SB), Z2
+	VMINPS    Z1, Z2, Z1
+	VMOVUPS   constants<>+64(SB), Z2
+	VMAXPS    Z1, Z2, Z1
+	VMULPS    constants<>+128(SB), Z1, Z2
+	VADDPS    constants<>+192(SB), Z2, Z2
+	VSUBPS    constants<>+192(SB), Z2, Z2
+	VMULPS    constants<>+256(SB), Z2, Z3
+	VSUBPS    Z3, Z1, Z1
+	VMULPS    constants<>+320(SB), Z2, Z3
+	VSUBPS    Z3, Z1, Z1
+	VMULPS    constants<>+384(SB), Z1, Z3
+	VADDPS    constants<>+448(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+512(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+576(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+640(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+704(SB), Z3, Z3
+	VMULPS    Z1, Z1, Z5
+	VMULPS    Z5, Z3, Z3
+	VADDPS    Z1, Z3, Z1
+	VADDPS    constants<>+768(SB), Z1, Z1
+	VSCALEFPS Z2, Z1, Z1
+	VMOVUPS   constants<>+768(SB), Z2
+	VCMPPS    $0x11, constants<>+1856(SB), Z0, K2
+	VBLENDMPS Z1, Z2, K2, Z4
+	VADDPS    constants<>+768(SB), Z1, Z0
+	VDIVPS    Z0, Z4, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func reluAVX2(n int, y *float32, x *float32)
+// Requires: AVX
+TEXT ·reluAVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ x+16(FP), DX
+
+group:
+	CMPQ    AX, $0x10
+	JLT     rest
+	VMOVUPS (DX), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPS  Y0, Y1, Y0
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMOVUPS 32(DX), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPS  Y0, Y1, Y0
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	SUBQ    $0x10, AX
+	JMP     group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), BX
+	SHLQ       $0x02, AX
+	SUBQ       AX, BX
+	VMOVUPS    64(BX), Y0
+	VMASKMOVPS (DX), Y0, Y1
+	VXORPS     Y2, Y2, Y2
+	VMAXPS     Y1, Y2, Y1
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (CX)
+	VMOVUPS    96(BX), Y0
+	VMASKMOVPS 32(DX), Y0, Y1
+	VXORPS     Y2, Y2, Y2
+	VMAXPS     Y1, Y2, Y1
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, 32(CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func reluAVX512(n int, y *float32, x *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·reluAVX512(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ x+16(FP), DX
+
+group:
+	CMPQ    AX, $0x10
+	JLT     rest
+	VMOVUPS (DX), Z0
+	VPXORD  Z1, Z1, Z1
+	VMAXPS  Z0, Z1, Z0
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	SUBQ    $0x10, AX
+	JMP     group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, BX
+	SHLXQ     AX, BX, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VPXORD    Z2, Z2, Z2
+	VMAXPS    Z0, Z2, Z0
+	VADDPS    Z2, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func reluGradAVX2(n int, y *float32, a *float32, b *float32)
+// Requires: AVX
+TEXT ·reluGradAVX2(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+
+group:
+	CMPQ    AX, $0x10
+	JLT     rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VCMPPS  $0x1e, constants<>+1856(SB), Y1, Y1
+	VANDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (CX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VCMPPS  $0x1e, constants<>+1856(SB), Y1, Y1
+	VANDPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JMP     group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), SI
+	SHLQ       $0x02, AX
+	SUBQ       AX, SI
+	VMOVUPS    64(SI), Y0
+	VMASKMOVPS (DX), Y0, Y1
+	VMASKMOVPS (BX), Y0, Y2
+	VCMPPS     $0x1e, constants<>+1856(SB), Y2, Y2
+	VANDPS     Y1, Y2, Y2
+	VMASKMOVPS Y2, Y0, (CX)
+	VMOVUPS    96(SI), Y0
+	VMASKMOVPS 32(DX), Y0, Y1
+	VMASKMOVPS 32(BX), Y0, Y2
+	VCMPPS     $0x1e, constants<>+1856(SB), Y2, Y2
+	VANDPS     Y1, Y2, Y2
+	VMASKMOVPS Y2, Y0, 32(CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func reluGradAVX512(n int, y *float32, a *float32, b *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·reluGradAVX512(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+
+group:
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (DX), Z0
+	VMOVUPS   (BX), Z1
+	VCMPPS    $0x1e, constants<>+1856(SB), Z1, K1
+	VMOVAPS.Z Z0, K1, Z0
+	VMOVUPS   Z0, (CX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	ADDQ      $0x40, BX
+	SUBQ      $0x10, AX
+	JMP       group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, SI
+	SHLXQ     AX, SI, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VCMPPS    $0x1e, constants<>+1856(SB), Z1, K2
+	VMOVAPS.Z Z0, K2, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func tanhGradAVX2(n int, y *float32, a *float32, b *float32)
+// Requires: AVX
+TEXT ·tanhGradAVX2(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+
+group:
+	CMPQ    AX, $0x10
+	JLT     rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS constants<>+768(SB), Y2
+	VMULPS  Y1, Y1, Y1
+	VSUBPS  Y1, Y2, Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS constants<>+768(SB), Y2
+	VMULPS  Y1, Y1, Y1
+	VSUBPS  Y1, Y2, Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JMP     group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), SI
+	SHLQ       $0x02, AX
+	SUBQ       AX, SI
+	VMOVUPS    64(SI), Y0
+	VMASKMOVPS (DX), Y0, Y1
+	VMASKMOVPS (BX), Y0, Y2
+	VMOVUPS    constants<>+768(SB), Y3
+	VMULPS     Y2, Y2, Y2
+	VSUBPS     Y2, Y3, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (CX)
+	VMOVUPS    96(SI), Y0
+	VMASKMOVPS 32(DX), Y0, Y1
+	VMASKMOVPS 32(BX), Y0, Y2
+	VMOVUPS    constants<>+768(SB), Y3
+	VMULPS     Y2, Y2, Y2
+	VSUBPS     Y2, Y3, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, 32(CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func tanhGradAVX512(n int, y *float32, a *float32, b *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·tanhGradAVX512(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+
+group:
+	CMPQ    AX, $0x10
+	JLT     rest
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+	VMOVUPS constants<>+768(SB), Z2
+	VMULPS  Z1, Z1, Z1
+	VSUBPS  Z1, Z2, Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JMP     group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, SI
+	SHLXQ     AX, SI, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VMOVUPS   constants<>+768(SB), Z2
+	VMULPS    Z1, Z1, Z1
+	VSUBPS    Z1, Z2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sigmoidGradAVX2(n int, y *float32, a *float32, b *float32)
+// Requires: AVX
+TEXT ·sigmoidGradAVX2(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+
+group:
+	CMPQ    AX, $0x10
+	JLT     rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS constants<>+768(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMULPS  Y2, Y1, Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS constants<>+768(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMULPS  Y2, Y1, Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JMP     group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), SI
+	SHLQ       $0x02, AX
+	SUBQ       AX, SI
+	VMOVUPS    64(SI), Y0
+	VMASKMOVPS (DX), Y0, Y1
+	VMASKMOVPS (BX), Y0, Y2
+	VMOVUPS    constants<>+768(SB), Y3
+	VSUBPS     Y2, Y3, Y3
+	VMULPS     Y3, Y2, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (CX)
+	VMOVUPS    96(SI), Y0
+	VMASKMOVPS 32(DX), Y0, Y1
+	VMASKMOVPS 32(BX), Y0, Y2
+	VMOVUPS    constants<>+768(SB), Y3
+	VSUBPS     Y2, Y3, Y3
+	VMULPS     Y3, Y2, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, 32(CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sigmoidGradAVX512(n int, y *float32, a *float32, b *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·sigmoidGradAVX512(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+
+group:
+	CMPQ    AX, $0x10
+	JLT     rest
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+	VMOVUPS constants<>+768(SB), Z2
+	VSUBPS  Z1, Z2, Z2
+	VMULPS  Z2, Z1, Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JMP     group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, SI
+	SHLXQ     AX, SI, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VMOVUPS   constants<>+768(SB), Z2
+	VSUBPS    Z1, Z2, Z2
+	VMULPS    Z2, Z1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulAVX2(n int, y *float32, a *float32, b *float32)
+// Requires: AVX
+TEXT ·mulAVX2(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+
+group:
+	CMPQ    AX, $0x10
+	JLT     rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JMP     group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), SI
+	SHLQ       $0x02, AX
+	SUBQ       AX, SI
+	VMOVUPS    64(SI), Y0
+	VMASKMOVPS (DX), Y0, Y1
+	VMASKMOVPS (BX), Y0, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (CX)
+	VMOVUPS    96(SI), Y0
+	VMASKMOVPS 32(DX), Y0, Y1
+	VMASKMOVPS 32(BX), Y0, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, 32(CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulAVX512(n int, y *float32, a *float32, b *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·mulAVX512(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+
+group:
+	CMPQ    AX, $0x10
+	JLT     rest
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JMP     group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, SI
+	SHLXQ     AX, SI, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sumAVX2(n int, x *float32) float64
+// Requires: AVX, SSE2
+TEXT ·sumAVX2(SB), NOSPLIT, $0-24
+	MOVQ   n+0(FP), AX
+	MOVQ   x+8(FP), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+group:
+	CMPQ         AX, $0x10
+	JLT          rest
+	VMOVUPS      (CX), Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VMOVUPS      32(CX), Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y5, Y3, Y3
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, AX
+	JMP          group
+
+rest:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         masks<>+0(SB), DX
+	SHLQ         $0x02, AX
+	SUBQ         AX, DX
+	VMOVUPS      64(DX), Y4
+	VMASKMOVPS   (CX), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VMOVUPS      96(DX), Y4
+	VMASKMOVPS   32(CX), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y5, Y3, Y3
+
+done:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	MOVSD        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func sumAVX512(n int, x *float32) float64
+// Requires: AVX, AVX512F, BMI2, SSE2
+TEXT ·sumAVX512(SB), NOSPLIT, $0-24
+	MOVQ   n+0(FP), AX
+	MOVQ   x+8(FP), CX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+group:
+	CMPQ          AX, $0x10
+	JLT           rest
+	VMOVUPS       (CX), Z2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     Y3, Z3
+	VADDPD        Z2, Z0, Z0
+	VADDPD        Z3, Z1, Z1
+	ADDQ          $0x40, CX
+	SUBQ          $0x10, AX
+	JMP           group
+
+rest:
+	TESTQ         AX, AX
+	JZ            done
+	MOVQ          $0x00000001, DX
+	SHLXQ         AX, DX, DX
+	DECQ          DX
+	KMOVW         DX, K1
+	VMOVUPS.Z     (CX), K1, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     Y3, Z3
+	VADDPD        Z2, Z0, Z0
+	VADDPD        Z3, Z1, Z1
+
+done:
+	VADDPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VUNPCKHPD     X0, X0, X1
+	VADDSD        X1, X0, X0
+	MOVSD         X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func dotAVX2(n int, x *float32, y *float32) float64
+// Requires: AVX, FMA3, SSE2
+TEXT ·dotAVX2(SB), NOSPLIT, $0-32
+	MOVQ   n+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   y+16(FP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+group:
+	CMPQ         AX, $0x10
+	JLT          rest
+	VMOVUPS      (CX), Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X5, Y5
+	VMOVUPS      (DX), Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VCVTPS2PD    X6, Y6
+	VCVTPS2PD    X7, Y7
+	VFMADD231PD  Y6, Y4, Y0
+	VFMADD231PD  Y7, Y5, Y1
+	VMOVUPS      32(CX), Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X5, Y5
+	VMOVUPS      32(DX), Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VCVTPS2PD    X6, Y6
+	VCVTPS2PD    X7, Y7
+	VFMADD231PD  Y6, Y4, Y2
+	VFMADD231PD  Y7, Y5, Y3
+	ADDQ         $0x40, CX
+	ADDQ         $0x40, DX
+	SUBQ         $0x10, AX
+	JMP          group
+
+rest:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         masks<>+0(SB), BX
+	SHLQ         $0x02, AX
+	SUBQ         AX, BX
+	VMOVUPS      64(BX), Y4
+	VMASKMOVPS   (CX), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VCVTPS2PD    X5, Y5
+	VCVTPS2PD    X6, Y6
+	VMASKMOVPS   (DX), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X7
+	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X7, Y7
+	VFMADD231PD  Y4, Y5, Y0
+	VFMADD231PD  Y7, Y6, Y1
+	VMOVUPS      96(BX), Y4
+	VMASKMOVPS   32(CX), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VCVTPS2PD    X5, Y5
+	VCVTPS2PD    X6, Y6
+	VMASKMOVPS   32(DX), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X7
+	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X7, Y7
+	VFMADD231PD  Y4, Y5, Y2
+	VFMADD231PD  Y7, Y6, Y3
+
+done:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	MOVSD        X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func dotAVX512(n int, x *float32, y *float32) float64
+// Requires: AVX, AVX512F, BMI2, SSE2
+TEXT ·dotAVX512(SB), NOSPLIT, $0-32
+	MOVQ   n+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   y+16(FP), DX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+group:
+	CMPQ          AX, $0x10
+	JLT           rest
+	VMOVUPS       (CX), Z2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     Y3, Z3
+	VMOVUPS       (DX), Z4
+	VEXTRACTF64X4 $0x01, Z4, Y5
+	VCVTPS2PD     Y4, Z4
+	VCVTPS2PD     Y5, Z5
+	VFMADD231PD   Z4, Z2, Z0
+	VFMADD231PD   Z5, Z3, Z1
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
+	SUBQ          $0x10, AX
+	JMP           group
+
+rest:
+	TESTQ         AX, AX
+	JZ            done
+	MOVQ          $0x00000001, BX
+	SHLXQ         AX, BX, BX
+	DECQ          BX
+	KMOVW         BX, K1
+	VMOVUPS.Z     (CX), K1, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     Y3, Z3
+	VMOVUPS.Z     (DX), K1, Z4
+	VEXTRACTF64X4 $0x01, Z4, Y5
+	VCVTPS2PD     Y4, Z4
+	VCVTPS2PD     Y5, Z5
+	VFMADD231PD   Z4, Z2, Z0
+	VFMADD231PD   Z5, Z3, Z1
+
+done:
+	VADDPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VUNPCKHPD     X0, X0, X1
+	VADDSD        X1, X0, X0
+	MOVSD         X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func expSumAVX2(n int, y *float32, x *float32, top float32) float64
+// Requires: AVX, AVX2, SSE2
+TEXT ·expSumAVX2(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         x+16(FP), DX
+	VBROADCASTSS top+24(FP), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+
+group:
+	CMPQ         AX, $0x10
+	JLT          rest
+	VMOVUPS      (DX), Y5
+	VSUBPS       Y0, Y5, Y5
+	VMOVUPS      constants<>+0(SB), Y6
+	VMINPS       Y5, Y6, Y5
+	VMOVUPS      constants<>+64(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VMULPS       constants<>+128(SB), Y5, Y6
+	VADDPS       constants<>+192(SB), Y6, Y6
+	VSUBPS       constants<>+192(SB), Y6, Y7
+	VMULPS       constants<>+256(SB), Y7, Y8
+	VSUBPS       Y8, Y5, Y5
+	VMULPS       constants<>+320(SB), Y7, Y7
+	VSUBPS       Y7, Y5, Y5
+	VMULPS       constants<>+384(SB), Y5, Y7
+	VADDPS       constants<>+448(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+512(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+576(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+640(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+704(SB), Y7, Y7
+	VMULPS       Y5, Y5, Y8
+	VMULPS       Y8, Y7, Y7
+	VADDPS       Y5, Y7, Y5
+	VADDPS       constants<>+768(SB), Y5, Y5
+	VPSUBD       constants<>+192(SB), Y6, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPADDD       constants<>+832(SB), Y7, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VPSUBD       Y7, Y6, Y6
+	VPADDD       constants<>+832(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      Y5, (CX)
+	VEXTRACTF128 $0x01, Y5, X6
+	VCVTPS2PD    X5, Y5
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VMOVUPS      32(DX), Y5
+	VSUBPS       Y0, Y5, Y5
+	VMOVUPS      constants<>+0(SB), Y6
+	VMINPS       Y5, Y6, Y5
+	VMOVUPS      constants<>+64(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VMULPS       constants<>+128(SB), Y5, Y6
+	VADDPS       constants<>+192(SB), Y6, Y6
+	VSUBPS       constants<>+192(SB), Y6, Y7
+	VMULPS       constants<>+256(SB), Y7, Y8
+	VSUBPS       Y8, Y5, Y5
+	VMULPS       constants<>+320(SB), Y7, Y7
+	VSUBPS       Y7, Y5, Y5
+	VMULPS       constants<>+384(SB), Y5, Y7
+	VADDPS       constants<>+448(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+512(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+576(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+640(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+704(SB), Y7, Y7
+	VMULPS       Y5, Y5, Y8
+	VMULPS       Y8, Y7, Y7
+	VADDPS       Y5, Y7, Y5
+	VADDPS       constants<>+768(SB), Y5, Y5
+	VPSUBD       constants<>+192(SB), Y6, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPADDD       constants<>+832(SB), Y7, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VPSUBD       Y7, Y6, Y6
+	VPADDD       constants<>+832(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      Y5, 32(CX)
+	VEXTRACTF128 $0x01, Y5, X6
+	VCVTPS2PD    X5, Y5
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y5, Y3, Y3
+	VADDPD       Y6, Y4, Y4
+	ADDQ         $0x40, CX
+	ADDQ         $0x40, DX
+	SUBQ         $0x10, AX
+	JMP          group
+
+rest:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         masks<>+0(SB), BX
+	SHLQ         $0x02, AX
+	SUBQ         AX, BX
+	VMOVUPS      64(BX), Y5
+	VMASKMOVPS   (DX), Y5, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMOVUPS      constants<>+0(SB), Y7
+	VMINPS       Y6, Y7, Y6
+	VMOVUPS      constants<>+64(SB), Y7
+	VMAXPS       Y6, Y7, Y6
+	VMULPS       constants<>+128(SB), Y6, Y7
+	VADDPS       constants<>+192(SB), Y7, Y7
+	VSUBPS       constants<>+192(SB), Y7, Y8
+	VMULPS       constants<>+256(SB), Y8, Y9
+	VSUBPS       Y9, Y6, Y6
+	VMULPS       constants<>+320(SB), Y8, Y8
+	VSUBPS       Y8, Y6, Y6
+	VMULPS       constants<>+384(SB), Y6, Y8
+	VADDPS       constants<>+448(SB), Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VADDPS       constants<>+512(SB), Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VADDPS       constants<>+576(SB), Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VADDPS       constants<>+640(SB), Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VADDPS       constants<>+704(SB), Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VMULPS       Y9, Y8, Y8
+	VADDPS       Y6, Y8, Y6
+	VADDPS       constants<>+768(SB), Y6, Y6
+	VPSUBD       constants<>+192(SB), Y7, Y7
+	VPSRAD       $0x01, Y7, Y8
+	VPADDD       constants<>+832(SB), Y8, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y9, Y6, Y6
+	VPSUBD       Y8, Y7, Y7
+	VPADDD       constants<>+832(SB), Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VMASKMOVPS   Y6, Y5, (CX)
+	VANDPS       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VCVTPS2PD    X5, Y5
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VMOVUPS      96(BX), Y5
+	VMASKMOVPS   32(DX), Y5, Y6
+	VSUBPS       Y0, Y6, Y0
+	VMOVUPS      constants<>+0(SB), Y6
+	VMINPS       Y0, Y6, Y0
+	VMOVUPS      constants<>+64(SB), Y6
+	VMAXPS       Y0, Y6, Y0
+	VMULPS       constants<>+128(SB), Y0, Y6
+	VADDPS       constants<>+192(SB), Y6, Y6
+	VSUBPS       constants<>+192(SB), Y6, Y7
+	VMULPS       constants<>+256(SB), Y7, Y8
+	VSUBPS       Y8, Y0, Y0
+	VMULPS       constants<>+320(SB), Y7, Y7
+	VSUBPS       Y7, Y0, Y0
+	VMULPS       constants<>+384(SB), Y0, Y7
+	VADDPS       constants<>+448(SB), Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VADDPS       constants<>+512(SB), Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VADDPS       constants<>+576(SB), Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VADDPS       constants<>+640(SB), Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VADDPS       constants<>+704(SB), Y7, Y7
+	VMULPS       Y0, Y0, Y8
+	VMULPS       Y8, Y7, Y7
+	VADDPS       Y0, Y7, Y0
+	VADDPS       constants<>+768(SB), Y0, Y0
+	VPSUBD       constants<>+192(SB), Y6, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPADDD       constants<>+832(SB), Y7, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y0, Y0
+	VPSUBD       Y7, Y6, Y6
+	VPADDD       constants<>+832(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y0, Y0
+	VMASKMOVPS   Y0, Y5, 32(CX)
+	VANDPS       Y0, Y5, Y0
+	VEXTRACTF128 $0x01, Y0, X5
+	VCVTPS2PD    X0, Y0
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y0, Y3, Y3
+	VADDPD       Y5, Y4, Y4
+
+done:
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	MOVSD        X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func expSumAVX512(n int, y *float32, x *float32, top float32) float64
+// Requires: AVX, AVX512F, BMI2, SSE2
+TEXT ·expSumAVX512(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         x+16(FP), DX
+	VBROADCASTSS top+24(FP), Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+
+group:
+	CMPQ          AX, $0x10
+	JLT           rest
+	VMOVUPS       (DX), Z3
+	VSUBPS        Z0, Z3, Z3
+	VMOVUPS       constants<>+0(SB), Z4
+	VMINPS        Z3, Z4, Z3
+	VMOVUPS       constants<>+64(SB), Z4
+	VMAXPS        Z3, Z4, Z3
+	VMULPS        constants<>+128(SB), Z3, Z4
+	VADDPS        constants<>+192(SB), Z4, Z4
+	VSUBPS        constants<>+192(SB), Z4, Z4
+	VMULPS        constants<>+256(SB), Z4, Z5
+	VSUBPS        Z5, Z3, Z3
+	VMULPS        constants<>+320(SB), Z4, Z5
+	VSUBPS        Z5, Z3, Z3
+	VMULPS        constants<>+384(SB), Z3, Z5
+	VADDPS        constants<>+448(SB), Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        constants<>+512(SB), Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        constants<>+576(SB), Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        constants<>+640(SB), Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        constants<>+704(SB), Z5, Z5
+	VMULPS        Z3, Z3, Z6
+	VMULPS        Z6, Z5, Z5
+	VADDPS        Z3, Z5, Z3
+	VADDPS        constants<>+768(SB), Z3, Z3
+	VSCALEFPS     Z4, Z3, Z3
+	VMOVUPS       Z3, (CX)
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VCVTPS2PD     Y3, Z3
+	VCVTPS2PD     Y4, Z4
+	VADDPD        Z3, Z1, Z1
+	VADDPD        Z4, Z2, Z2
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
+	SUBQ          $0x10, AX
+	JMP           group
+
+rest:
+	TESTQ         AX, AX
+	JZ            done
+	MOVQ          $0x00000001, BX
+	SHLXQ         AX, BX, BX
+	DECQ          BX
+	KMOVW         BX, K1
+	VMOVUPS.Z     (DX), K1, Z3
+	VSUBPS        Z0, Z3, Z0
+	VMOVUPS       constants<>+0(SB), Z3
+	VMINPS        Z0, Z3, Z0
+	VMOVUPS       constants<>+64(SB), Z3
+	VMAXPS        Z0, Z3, Z0
+	VMULPS        constants<>+128(SB), Z0, Z3
+	VADDPS        constants<>+192(SB), Z3, Z3
+	VSUBPS        constants<>+192(SB), Z3, Z3
+	VMULPS        constants<>+256(SB), Z3, Z4
+	VSUBPS        Z4, Z0, Z0
+	VMULPS        constants<>+320(SB), Z3, Z4
+	VSUBPS        Z4, Z0, Z0
+	VMULPS        constants<>+384(SB), Z0, Z4
+	VADDPS        constants<>+448(SB), Z4, Z4
+	VMULPS        Z0, Z4, Z4
+	VADDPS        constants<>+512(SB), Z4, Z4
+	VMULPS        Z0, Z4, Z4
+	VADDPS        constants<>+576(SB), Z4, Z4
+	VMULPS        Z0, Z4, Z4
+	VADDPS        constants<>+640(SB), Z4, Z4
+	VMULPS        Z0, Z4, Z4
+	VADDPS        constants<>+704(SB), Z4, Z4
+	VMULPS        Z0, Z0, Z5
+	VMULPS        Z5, Z4, Z4
+	VADDPS        Z0, Z4, Z0
+	VADDPS        constants<>+768(SB), Z0, Z0
+	VSCALEFPS     Z3, Z0, Z0
+	VMOVUPS       Z0, K1, (CX)
+	VMOVAPS.Z     Z0, K1, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y3
+	VCVTPS2PD     Y0, Z0
+	VCVTPS2PD     Y3, Z3
+	VADDPD        Z0, Z1, Z1
+	VADDPD        Z3, Z2, Z2
+
+done:
+	VADDPD        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	MOVSD         X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func expTotalAVX2(n int, y *float32, x *float32, top float32) float64
+// Requires: AVX, AVX2, SSE2
+TEXT ·expTotalAVX2(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         x+16(FP), DX
+	VBROADCASTSS top+24(FP), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+
+group:
+	CMPQ         AX, $0x10
+	JLT          rest
+	VMOVUPS      (DX), Y5
+	VSUBPS       Y0, Y5, Y5
+	VMOVUPS      constants<>+0(SB), Y6
+	VMINPS       Y5, Y6, Y5
+	VMOVUPS      constants<>+64(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VMULPS       constants<>+128(SB), Y5, Y6
+	VADDPS       constants<>+192(SB), Y6, Y6
+	VSUBPS       constants<>+192(SB), Y6, Y7
+	VMULPS       constants<>+256(SB), Y7, Y8
+	VSUBPS       Y8, Y5, Y5
+	VMULPS       constants<>+320(SB), Y7, Y7
+	VSUBPS       Y7, Y5, Y5
+	VMULPS       constants<>+384(SB), Y5, Y7
+	VADDPS       constants<>+448(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+512(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+576(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+640(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+704(SB), Y7, Y7
+	VMULPS       Y5, Y5, Y8
+	VMULPS       Y8, Y7, Y7
+	VADDPS       Y5, Y7, Y5
+	VADDPS       constants<>+768(SB), Y5, Y5
+	VPSUBD       constants<>+192(SB), Y6, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPADDD       constants<>+832(SB), Y7, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VPSUBD       Y7, Y6, Y6
+	VPADDD       constants<>+832(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VCVTPS2PD    X5, Y5
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VMOVUPS      32(DX), Y5
+	VSUBPS       Y0, Y5, Y5
+	VMOVUPS      constants<>+0(SB), Y6
+	VMINPS       Y5, Y6, Y5
+	VMOVUPS      constants<>+64(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VMULPS       constants<>+128(SB), Y5, Y6
+	VADDPS       constants<>+192(SB), Y6, Y6
+	VSUBPS       constants<>+192(SB), Y6, Y7
+	VMULPS       constants<>+256(SB), Y7, Y8
+	VSUBPS       Y8, Y5, Y5
+	VMULPS       constants<>+320(SB), Y7, Y7
+	VSUBPS       Y7, Y5, Y5
+	VMULPS       constants<>+384(SB), Y5, Y7
+	VADDPS       constants<>+448(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+512(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+576(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+640(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       constants<>+704(SB), Y7, Y7
+	VMULPS       Y5, Y5, Y8
+	VMULPS       Y8, Y7, Y7
+	VADDPS       Y5, Y7, Y5
+	VADDPS       constants<>+768(SB), Y5, Y5
+	VPSUBD       constants<>+192(SB), Y6, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPADDD       constants<>+832(SB), Y7, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VPSUBD       Y7, Y6, Y6
+	VPADDD       constants<>+832(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VCVTPS2PD    X5, Y5
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y5, Y3, Y3
+	VADDPD       Y6, Y4, Y4
+	ADDQ         $0x40, CX
+	ADDQ         $0x40, DX
+	SUBQ         $0x10, AX
+	JMP          group
+
+rest:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         masks<>+0(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVUPS      64(CX), Y5
+	VMASKMOVPS   (DX), Y5, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMOVUPS      constants<>+0(SB), Y7
+	VMINPS       Y6, Y7, Y6
+	VMOVUPS      constants<>+64(SB), Y7
+	VMAXPS       Y6, Y7, Y6
+	VMULPS       constants<>+128(SB), Y6, Y7
+	VADDPS       constants<>+192(SB), Y7, Y7
+	VSUBPS       constants<>+192(SB), Y7, Y8
+	VMULPS       constants<>+256(SB), Y8, Y9
+	VSUBPS       Y9, Y6, Y6
+	VMULPS       constants<>+320(SB), Y8, Y8
+	VSUBPS       Y8, Y6, Y6
+	VMULPS       constants<>+384(SB), Y6, Y8
+	VADDPS       constants<>+448(SB), Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VADDPS       constants<>+512(SB), Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VADDPS       constants<>+576(SB), Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VADDPS       constants<>+640(SB), Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VADDPS       constants<>+704(SB), Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VMULPS       Y9, Y8, Y8
+	VADDPS       Y6, Y8, Y6
+	VADDPS       constants<>+768(SB), Y6, Y6
+	VPSUBD       constants<>+192(SB), Y7, Y7
+	VPSRAD       $0x01, Y7, Y8
+	VPADDD       constants<>+832(SB), Y8, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y9, Y6, Y6
+	VPSUBD       Y8, Y7, Y7
+	VPADDD       constants<>+832(SB), Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VANDPS       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VCVTPS2PD    X5, Y5
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VMOVUPS      96(CX), Y5
+	VMASKMOVPS   32(DX), Y5, Y6
+	VSUBPS       Y0, Y6, Y0
+	VMOVUPS      constants<>+0(SB), Y6
+	VMINPS       Y0, Y6, Y0
+	VMOVUPS      constants<>+64(SB), Y6
+	VMAXPS       Y0, Y6, Y0
+	VMULPS       constants<>+128(SB), Y0, Y6
+	VADDPS       constants<>+192(SB), Y6, Y6
+	VSUBPS       constants<>+192(SB), Y6, Y7
+	VMULPS       constants<>+256(SB), Y7, Y8
+	VSUBPS       Y8, Y0, Y0
+	VMULPS       constants<>+320(SB), Y7, Y7
+	VSUBPS       Y7, Y0, Y0
+	VMULPS       constants<>+384(SB), Y0, Y7
+	VADDPS       constants<>+448(SB), Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VADDPS       constants<>+512(SB), Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VADDPS       constants<>+576(SB), Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VADDPS       constants<>+640(SB), Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VADDPS       constants<>+704(SB), Y7, Y7
+	VMULPS       Y0, Y0, Y8
+	VMULPS       Y8, Y7, Y7
+	VADDPS       Y0, Y7, Y0
+	VADDPS       constants<>+768(SB), Y0, Y0
+	VPSUBD       constants<>+192(SB), Y6, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPADDD       constants<>+832(SB), Y7, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y0, Y0
+	VPSUBD       Y7, Y6, Y6
+	VPADDD       constants<>+832(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y0, Y0
+	VANDPS       Y0, Y5, Y0
+	VEXTRACTF128 $0x01, Y0, X5
+	VCVTPS2PD    X0, Y0
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y0, Y3, Y3
+	VADDPD       Y5, Y4, Y4
+
+done:
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	MOVSD        X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func expTotalAVX512(n int, y *float32, x *float32, top float32) float64
+// Requires: AVX, AVX512F, BMI2, SSE2
+TEXT ·expTotalAVX512(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         x+16(FP), DX
+	VBROADCASTSS top+24(FP), Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+
+group:
+	CMPQ          AX, $0x10
+	JLT           rest
+	VMOVUPS       (DX), Z3
+	VSUBPS        Z0, Z3, Z3
+	VMOVUPS       constants<>+0(SB), Z4
+	VMINPS        Z3, Z4, Z3
+	VMOVUPS       constants<>+64(SB), Z4
+	VMAXPS        Z3, Z4, Z3
+	VMULPS        constants<>+128(SB), Z3, Z4
+	VADDPS        constants<>+192(SB), Z4, Z4
+	VSUBPS        constants<>+192(SB), Z4, Z4
+	VMULPS        constants<>+256(SB), Z4, Z5
+	VSUBPS        Z5, Z3, Z3
+	VMULPS        constants<>+320(SB), Z4, Z5
+	VSUBPS        Z5, Z3, Z3
+	VMULPS        constants<>+384(SB), Z3, Z5
+	VADDPS        constants<>+448(SB), Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        constants<>+512(SB), Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        constants<>+576(SB), Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        constants<>+640(SB), Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        constants<>+704(SB), Z5, Z5
+	VMULPS        Z3, Z3, Z6
+	VMULPS        Z6, Z5, Z5
+	VADDPS        Z3, Z5, Z3
+	VADDPS        constants<>+768(SB), Z3, Z3
+	VSCALEFPS     Z4, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VCVTPS2PD     Y3, Z3
+	VCVTPS2PD     Y4, Z4
+	VADDPD        Z3, Z1, Z1
+	VADDPD        Z4, Z2, Z2
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
+	SUBQ          $0x10, AX
+	JMP           group
+
+rest:
+	TESTQ         AX, AX
+	JZ            done
+	MOVQ          $0x00000001, CX
+	SHLXQ         AX, CX, CX
+	DECQ          CX
+	KMOVW         CX, K1
+	VMOVUPS.Z     (DX), K1, Z3
+	VSUBPS        Z0, Z3, Z0
+	VMOVUPS       constants<>+0(SB), Z3
+	VMINPS        Z0, Z3, Z0
+	VMOVUPS       constants<>+64(SB), Z3
+	VMAXPS        Z0, Z3, Z0
+	VMULPS        constants<>+128(SB), Z0, Z3
+	VADDPS        constants<>+192(SB), Z3, Z3
+	VSUBPS        constants<>+192(SB), Z3, Z3
+	VMULPS        constants<>+256(SB), Z3, Z4
+	VSUBPS        Z4, Z0, Z0
+	VMULPS        constants<>+320(SB), Z3, Z4
+	VSUBPS        Z4, Z0, Z0
+	VMULPS        constants<>+384(SB), Z0, Z4
+	VADDPS        constants<>+448(SB), Z4, Z4
+	VMULPS        Z0, Z4, Z4
+	VADDPS        constants<>+512(SB), Z4, Z4
+	VMULPS        Z0, Z4, Z4
+	VADDPS        constants<>+576(SB), Z4, Z4
+	VMULPS        Z0, Z4, Z4
+	VADDPS        constants<>+640(SB), Z4, Z4
+	VMULPS        Z0, Z4, Z4
+	VADDPS        constants<>+704(SB), Z4, Z4
+	VMULPS        Z0, Z0, Z5
+	VMULPS        Z5, Z4, Z4
+	VADDPS        Z0, Z4, Z0
+	VADDPS        constants<>+768(SB), Z0, Z0
+	VSCALEFPS     Z3, Z0, Z0
+	VMOVAPS.Z     Z0, K1, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y3
+	VCVTPS2PD     Y0, Z0
+	VCVTPS2PD     Y3, Z3
+	VADDPD        Z0, Z1, Z1
+	VADDPD        Z3, Z2, Z2
+
+done:
+	VADDPD        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	MOVSD         X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func maximumAVX2(n int, x *float32) float32
+// Requires: AVX, SSE
+TEXT ·maximumAVX2(SB), NOSPLIT, $0-20
+	MOVQ    n+0(FP), AX
+	MOVQ    x+8(FP), CX
+	VMOVUPS constants<>+1920(SB), Y0
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+
+group:
+	CMPQ    AX, $0x10
+	JLT     rest
+	VMOVUPS (CX), Y3
+	VMAXPS  Y1, Y3, Y1
+	VMOVUPS 32(CX), Y3
+	VMAXPS  Y2, Y3, Y2
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, AX
+	JMP     group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), DX
+	SHLQ       $0x02, AX
+	SUBQ       AX, DX
+	VMOVUPS    64(DX), Y3
+	VMASKMOVPS (CX), Y3, Y4
+	VBLENDVPS  Y3, Y4, Y0, Y3
+	VMAXPS     Y1, Y3, Y1
+	VMOVUPS    96(DX), Y3
+	VMASKMOVPS 32(CX), Y3, Y4
+	VBLENDVPS  Y3, Y4, Y0, Y0
+	VMAXPS     Y2, Y0, Y2
+
+done:
+	VMAXPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VMAXPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VMAXPS       X0, X1, X1
+	MOVSS        X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func maximumAVX512(n int, x *float32) float32
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·maximumAVX512(SB), NOSPLIT, $0-20
+	MOVQ    n+0(FP), AX
+	MOVQ    x+8(FP), CX
+	VMOVUPS constants<>+1920(SB), Z0
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+
+group:
+	CMPQ    AX, $0x10
+	JLT     rest
+	VMOVUPS (CX), Z2
+	VMAXPS  Z1, Z2, Z1
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, AX
+	JMP     group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, DX
+	SHLXQ     AX, DX, DX
+	DECQ      DX
+	KMOVW     DX, K1
+	VMOVUPS.Z (CX), K1, Z2
+	VBLENDMPS Z2, Z0, K1, Z3
+	VMAXPS    Z1, Z3, Z1
+
+done:
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VMAXPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0x4e, X1, X0
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0xb1, X1, X0
+	VMAXPS        X0, X1, X1
+	MOVSS         X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func indexAVX2(n int, x *float32, v float32) int
+// Requires: AVX
+TEXT ·indexAVX2(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VBROADCASTSS v+16(FP), Y0
+
+group:
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (CX), Y1
+	VCMPPS    $0x00, Y0, Y1, Y1
+	VMOVMSKPS Y1, DX
+	TESTL     DX, DX
+	JNZ       done
+	VMOVUPS   32(CX), Y1
+	VCMPPS    $0x00, Y0, Y1, Y1
+	VMOVMSKPS Y1, DX
+	TESTL     DX, DX
+	JNZ       done
+	ADDQ      $0x40, CX
+	SUBQ      $0x10, AX
+	JMP       group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), DX
+	SHLQ       $0x02, AX
+	SUBQ       AX, DX
+	VMOVUPS    64(DX), Y1
+	VMASKMOVPS (CX), Y1, Y1
+	VCMPPS     $0x00, Y0, Y1, Y1
+	VMOVMSKPS  Y1, BX
+	TESTL      BX, BX
+	JNZ        done
+	VMOVUPS    96(DX), Y1
+	VMASKMOVPS 32(CX), Y1, Y1
+	VCMPPS     $0x00, Y0, Y1, Y0
+	VMOVMSKPS  Y0, CX
+	TESTL      CX, CX
+	JNZ        done
+
+done:
+	MOVQ AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func indexAVX512(n int, x *float32, v float32) int
+// Requires: AVX, AVX512F, BMI2
+TEXT ·indexAVX512(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VBROADCASTSS v+16(FP), Z0
+
+group:
+	CMPQ     AX, $0x10
+	JLT      rest
+	VMOVUPS  (CX), Z1
+	VCMPPS   $0x00, Z0, Z1, K1
+	KORTESTW K1, K1
+	JNZ      done
+	ADDQ     $0x40, CX
+	SUBQ     $0x10, AX
+	JMP      group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, DX
+	SHLXQ     AX, DX, DX
+	DECQ      DX
+	KMOVW     DX, K1
+	VMOVUPS.Z (CX), K1, Z1
+	VCMPPS    $0x00, Z0, Z1, K1
+	KORTESTW  K1, K1
+	JNZ       done
+
+done:
+	MOVQ AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func dropoutAVX2(n int, mask *float32, z uint64, below int64, scale float32)
+// Requires: AVX, AVX2
+TEXT ·dropoutAVX2(SB), NOSPLIT, $0-36
+	MOVQ         n+0(FP), AX
+	MOVQ         mask+8(FP), CX
+	VBROADCASTSS scale+32(FP), Y0
+	MOVQ         $0x78dde6e5fd29f054, DX
+	VMOVQ        DX, X2
+	VPBROADCASTQ X2, Y2
+	VPBROADCASTQ below+24(FP), Y1
+	VPBROADCASTQ z+16(FP), Y3
+	VPADDQ       offsets4<>+0(SB), Y3, Y3
+	MOVQ         $0xbf58476d1ce4e5b9, DX
+	VMOVQ        DX, X4
+	VPBROADCASTQ X4, Y4
+	MOVQ         $0x94d049bb133111eb, DX
+	VMOVQ        DX, X5
+	VPBROADCASTQ X5, Y5
+
+group:
+	CMPQ     AX, $0x10
+	JLT      rest
+	VPSRLQ   $0x1e, Y3, Y6
+	VPXOR    Y3, Y6, Y6
+	VPSRLQ   $0x20, Y6, Y8
+	VPMULUDQ Y4, Y8, Y8
+	VPSRLQ   $0x20, Y4, Y7
+	VPMULUDQ Y7, Y6, Y7
+	VPADDQ   Y8, Y7, Y7
+	VPSLLQ   $0x20, Y7, Y7
+	VPMULUDQ Y4, Y6, Y6
+	VPADDQ   Y6, Y7, Y7
+	VPSRLQ   $0x1b, Y7, Y6
+	VPXOR    Y7, Y6, Y6
+	VPSRLQ   $0x20, Y6, Y8
+	VPMULUDQ Y5, Y8, Y8
+	VPSRLQ   $0x20, Y5, Y7
+	VPMULUDQ Y7, Y6, Y7
+	VPADDQ   Y8, Y7, Y7
+	VPSLLQ   $0x20, Y7, Y7
+	VPMULUDQ Y5, Y6, Y6
+	VPADDQ   Y6, Y7, Y7
+	VPSRLQ   $0x1f, Y7, Y6
+	VPXOR    Y7, Y6, Y6
+	VPSRLQ   $0x0b, Y6, Y6
+	VPADDQ   Y2, Y3, Y3
+	VPCMPGTQ Y1, Y6, Y6
+	VPSRLQ   $0x1e, Y3, Y7
+	VPXOR    Y3, Y7, Y7
+	VPSRLQ   $0x20, Y7, Y9
+	VPMULUDQ Y4, Y9, Y9
+	VPSRLQ   $0x20, Y4, Y8
+	VPMULUDQ Y8, Y7, Y8
+	VPADDQ   Y9, Y8, Y8
+	VPSLLQ   $0x20, Y8, Y8
+	VPMULUDQ Y4, Y7, Y7
+	VPADDQ   Y7, Y8, Y8
+	VPSRLQ   $0x1b, Y8, Y7
+	VPXOR    Y8, Y7, Y7
+	VPSRLQ   $0x20, Y7, Y9
+	VPMULUDQ Y5, Y9, Y9
+	VPSRLQ   $0x20, Y5, Y8
+	VPMULUDQ Y8, Y7, Y8
+	VPADDQ   Y9, Y8, Y8
+	VPSLLQ   $0x20, Y8, Y8
+	VPMULUDQ Y5, Y7, Y7
+	VPADDQ   Y7, Y8, Y8
+	VPSRLQ   $0x1f, Y8, Y7
+	VPXOR    Y8, Y7, Y7
+	VPSRLQ   $0x0b, Y7, Y7
+	VPADDQ   Y2, Y3, Y3
+	VPCMPGTQ Y1, Y7, Y7
+	VSHUFPS  $0x88, Y7, Y6, Y6
+	VPERMQ   $0xd8, Y6, Y6
+	VANDPS   Y0, Y6, Y6
+	VMOVUPS  Y6, (CX)
+	VPSRLQ   $0x1e, Y3, Y6
+	VPXOR    Y3, Y6, Y6
+	VPSRLQ   $0x20, Y6, Y8
+	VPMULUDQ Y4, Y8, Y8
+	VPSRLQ   $0x20, Y4, Y7
+	VPMULUDQ Y7, Y6, Y7
+	VPADDQ   Y8, Y7, Y7
+	VPSLLQ   $0x20, Y7, Y7
+	VPMULUDQ Y4, Y6, Y6
+	VPADDQ   Y6, Y7, Y7
+	VPSRLQ   $0x1b, Y7, Y6
+	VPXOR    Y7, Y6, Y6
+	VPSRLQ   $0x20, Y6, Y8
+	VPMULUDQ Y5, Y8, Y8
+	VPSRLQ   $0x20, Y5, Y7
+	VPMULUDQ Y7, Y6, Y7
+	VPADDQ   Y8, Y7, Y7
+	VPSLLQ   $0x20, Y7, Y7
+	VPMULUDQ Y5, Y6, Y6
+	VPADDQ   Y6, Y7, Y7
+	VPSRLQ   $0x1f, Y7, Y6
+	VPXOR    Y7, Y6, Y6
+	VPSRLQ   $0x0b, Y6, Y6
+	VPADDQ   Y2, Y3, Y3
+	VPCMPGTQ Y1, Y6, Y6
+	VPSRLQ   $0x1e, Y3, Y7
+	VPXOR    Y3, Y7, Y7
+	VPSRLQ   $0x20, Y7, Y9
+	VPMULUDQ Y4, Y9, Y9
+	VPSRLQ   $0x20, Y4, Y8
+	VPMULUDQ Y8, Y7, Y8
+	VPADDQ   Y9, Y8, Y8
+	VPSLLQ   $0x20, Y8, Y8
+	VPMULUDQ Y4, Y7, Y7
+	VPADDQ   Y7, Y8, Y8
+	VPSRLQ   $0x1b, Y8, Y7
+	VPXOR    Y8, Y7, Y7
+	VPSRLQ   $0x20, Y7, Y9
+	VPMULUDQ Y5, Y9, Y9
+	VPSRLQ   $0x20, Y5, Y8
+	VPMULUDQ Y8, Y7, Y8
+	VPADDQ   Y9, Y8, Y8
+	VPSLLQ   $0x20, Y8, Y8
+	VPMULUDQ Y5, Y7, Y7
+	VPADDQ   Y7, Y8, Y8
+	VPSRLQ   $0x1f, Y8, Y7
+	VPXOR    Y8, Y7, Y7
+	VPSRLQ   $0x0b, Y7, Y7
+	VPADDQ   Y2, Y3, Y3
+	VPCMPGTQ Y1, Y7, Y7
+	VSHUFPS  $0x88, Y7, Y6, Y6
+	VPERMQ   $0xd8, Y6, Y6
+	VANDPS   Y0, Y6, Y6
+	VMOVUPS  Y6, 32(CX)
+	ADDQ     $0x40, CX
+	SUBQ     $0x10, AX
+	JMP      group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), DX
+	SHLQ       $0x02, AX
+	SUBQ       AX, DX
+	VMOVUPS    64(DX), Y6
+	VPSRLQ     $0x1e, Y3, Y7
+	VPXOR      Y3, Y7, Y7
+	VPSRLQ     $0x20, Y7, Y9
+	VPMULUDQ   Y4, Y9, Y9
+	VPSRLQ     $0x20, Y4, Y8
+	VPMULUDQ   Y8, Y7, Y8
+	VPADDQ     Y9, Y8, Y8
+	VPSLLQ     $0x20, Y8, Y8
+	VPMULUDQ   Y4, Y7, Y7
+	VPADDQ     Y7, Y8, Y8
+	VPSRLQ     $0x1b, Y8, Y7
+	VPXOR      Y8, Y7, Y7
+	VPSRLQ     $0x20, Y7, Y9
+	VPMULUDQ   Y5, Y9, Y9
+	VPSRLQ     $0x20, Y5, Y8
+	VPMULUDQ   Y8, Y7, Y8
+	VPADDQ     Y9, Y8, Y8
+	VPSLLQ     $0x20, Y8, Y8
+	VPMULUDQ   Y5, Y7, Y7
+	VPADDQ     Y7, Y8, Y8
+	VPSRLQ     $0x1f, Y8, Y7
+	VPXOR      Y8, Y7, Y7
+	VPSRLQ     $0x0b, Y7, Y7
+	VPADDQ     Y2, Y3, Y3
+	VPCMPGTQ   Y1, Y7, Y7
+	VPSRLQ     $0x1e, Y3, Y8
+	VPXOR      Y3, Y8, Y8
+	VPSRLQ     $0x20, Y8, Y10
+	VPMULUDQ   Y4, Y10, Y10
+	VPSRLQ     $0x20, Y4, Y9
+	VPMULUDQ   Y9, Y8, Y9
+	VPADDQ     Y10, Y9, Y9
+	VPSLLQ     $0x20, Y9, Y9
+	VPMULUDQ   Y4, Y8, Y8
+	VPADDQ     Y8, Y9, Y9
+	VPSRLQ     $0x1b, Y9, Y8
+	VPXOR      Y9, Y8, Y8
+	VPSRLQ     $0x20, Y8, Y10
+	VPMULUDQ   Y5, Y10, Y10
+	VPSRLQ     $0x20, Y5, Y9
+	VPMULUDQ   Y9, Y8, Y9
+	VPADDQ     Y10, Y9, Y9
+	VPSLLQ     $0x20, Y9, Y9
+	VPMULUDQ   Y5, Y8, Y8
+	VPADDQ     Y8, Y9, Y9
+	VPSRLQ     $0x1f, Y9, Y8
+	VPXOR      Y9, Y8, Y8
+	VPSRLQ     $0x0b, Y8, Y8
+	VPADDQ     Y2, Y3, Y3
+	VPCMPGTQ   Y1, Y8, Y8
+	VSHUFPS    $0x88, Y8, Y7, Y7
+	VPERMQ     $0xd8, Y7, Y7
+	VANDPS     Y0, Y7, Y7
+	VMASKMOVPS Y7, Y6, (CX)
+	VMOVUPS    96(DX), Y6
+	VPSRLQ     $0x1e, Y3, Y7
+	VPXOR      Y3, Y7, Y7
+	VPSRLQ     $0x20, Y7, Y9
+	VPMULUDQ   Y4, Y9, Y9
+	VPSRLQ     $0x20, Y4, Y8
+	VPMULUDQ   Y8, Y7, Y8
+	VPADDQ     Y9, Y8, Y8
+	VPSLLQ     $0x20, Y8, Y8
+	VPMULUDQ   Y4, Y7, Y7
+	VPADDQ     Y7, Y8, Y8
+	VPSRLQ     $0x1b, Y8, Y7
+	VPXOR      Y8, Y7, Y7
+	VPSRLQ     $0x20, Y7, Y9
+	VPMULUDQ   Y5, Y9, Y9
+	VPSRLQ     $0x20, Y5, Y8
+	VPMULUDQ   Y8, Y7, Y8
+	VPADDQ     Y9, Y8, Y8
+	VPSLLQ     $0x20, Y8, Y8
+	VPMULUDQ   Y5, Y7, Y7
+	VPADDQ     Y7, Y8, Y8
+	VPSRLQ     $0x1f, Y8, Y7
+	VPXOR      Y8, Y7, Y7
+	VPSRLQ     $0x0b, Y7, Y7
+	VPADDQ     Y2, Y3, Y3
+	VPCMPGTQ   Y1, Y7, Y7
+	VPSRLQ     $0x1e, Y3, Y8
+	VPXOR      Y3, Y8, Y8
+	VPSRLQ     $0x20, Y8, Y10
+	VPMULUDQ   Y4, Y10, Y10
+	VPSRLQ     $0x20, Y4, Y9
+	VPMULUDQ   Y9, Y8, Y9
+	VPADDQ     Y10, Y9, Y9
+	VPSLLQ     $0x20, Y9, Y9
+	VPMULUDQ   Y4, Y8, Y4
+	VPADDQ     Y4, Y9, Y9
+	VPSRLQ     $0x1b, Y9, Y4
+	VPXOR      Y9, Y4, Y4
+	VPSRLQ     $0x20, Y4, Y9
+	VPMULUDQ   Y5, Y9, Y9
+	VPSRLQ     $0x20, Y5, Y8
+	VPMULUDQ   Y8, Y4, Y8
+	VPADDQ     Y9, Y8, Y8
+	VPSLLQ     $0x20, Y8, Y8
+	VPMULUDQ   Y5, Y4, Y4
+	VPADDQ     Y4, Y8, Y8
+	VPSRLQ     $0x1f, Y8, Y4
+	VPXOR      Y8, Y4, Y4
+	VPSRLQ     $0x0b, Y4, Y4
+	VPADDQ     Y2, Y3, Y3
+	VPCMPGTQ   Y1, Y4, Y1
+	VSHUFPS    $0x88, Y1, Y7, Y1
+	VPERMQ     $0xd8, Y1, Y1
+	VANDPS     Y0, Y1, Y1
+	VMASKMOVPS Y1, Y6, 32(CX)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA offsets4<>+0(SB)/8, $0x9e3779b97f4a7c15
+DATA offsets4<>+8(SB)/8, $0x3c6ef372fe94f82a
+DATA offsets4<>+16(SB)/8, $0xdaa66d2c7ddf743f
+DATA offsets4<>+24(SB)/8, $0x78dde6e5fd29f054
+GLOBL offsets4<>(SB), RODATA|NOPTR, $32
+
+// func dropoutAVX512(n int, mask *float32, z uint64, below int64, scale float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·dropoutAVX512(SB), NOSPLIT, $0-36
+	MOVQ         n+0(FP), AX
+	MOVQ         mask+8(FP), CX
+	VBROADCASTSS scale+32(FP), Z0
+	MOVQ         $0xf1bbcdcbfa53e0a8, DX
+	VMOVQ        DX, X2
+	VPBROADCASTQ X2, Z2
+	VPBROADCASTQ below+24(FP), Z1
+	VPBROADCASTQ z+16(FP), Z3
+	VPADDQ       offsets8<>+0(SB), Z3, Z3
+	MOVQ         $0xbf58476d1ce4e5b9, DX
+	VMOVQ        DX, X4
+	VPBROADCASTQ X4, Z4
+	MOVQ         $0x94d049bb133111eb, DX
+	VMOVQ        DX, X5
+	VPBROADCASTQ X5, Z5
+
+group:
+	CMPQ      AX, $0x10
+	JLT       rest
+	VPSRLQ    $0x1e, Z3, Z6
+	VPXORQ    Z3, Z6, Z6
+	VPMULLQ   Z4, Z6, Z6
+	VPSRLQ    $0x1b, Z6, Z7
+	VPXORQ    Z6, Z7, Z7
+	VPMULLQ   Z5, Z7, Z6
+	VPSRLQ    $0x1f, Z6, Z7
+	VPXORQ    Z6, Z7, Z7
+	VPSRLQ    $0x0b, Z7, Z6
+	VPADDQ    Z2, Z3, Z3
+	VPCMPQ    $0x06, Z1, Z6, K1
+	VPSRLQ    $0x1e, Z3, Z6
+	VPXORQ    Z3, Z6, Z6
+	VPMULLQ   Z4, Z6, Z6
+	VPSRLQ    $0x1b, Z6, Z7
+	VPXORQ    Z6, Z7, Z7
+	VPMULLQ   Z5, Z7, Z6
+	VPSRLQ    $0x1f, Z6, Z7
+	VPXORQ    Z6, Z7, Z7
+	VPSRLQ    $0x0b, Z7, Z6
+	VPADDQ    Z2, Z3, Z3
+	VPCMPQ    $0x06, Z1, Z6, K2
+	KUNPCKBW  K1, K2, K2
+	VMOVAPS.Z Z0, K2, Z6
+	VMOVUPS   Z6, (CX)
+	ADDQ      $0x40, CX
+	SUBQ      $0x10, AX
+	JMP       group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, DX
+	SHLXQ     AX, DX, DX
+	DECQ      DX
+	KMOVW     DX, K1
+	VPSRLQ    $0x1e, Z3, Z6
+	VPXORQ    Z3, Z6, Z6
+	VPMULLQ   Z4, Z6, Z6
+	VPSRLQ    $0x1b, Z6, Z7
+	VPXORQ    Z6, Z7, Z7
+	VPMULLQ   Z5, Z7, Z6
+	VPSRLQ    $0x1f, Z6, Z7
+	VPXORQ    Z6, Z7, Z7
+	VPSRLQ    $0x0b, Z7, Z6
+	VPADDQ    Z2, Z3, Z3
+	VPCMPQ    $0x06, Z1, Z6, K2
+	VPSRLQ    $0x1e, Z3, Z6
+	VPXORQ    Z3, Z6, Z6
+	VPMULLQ   Z4, Z6, Z4
+	VPSRLQ    $0x1b, Z4, Z6
+	VPXORQ    Z4, Z6, Z6
+	VPMULLQ   Z5, Z6, Z4
+	VPSRLQ    $0x1f, Z4, Z5
+	VPXORQ    Z4, Z5, Z5
+	VPSRLQ    $0x0b, Z5, Z4
+	VPADDQ    Z2, Z3, Z3
+	VPCMPQ    $0x06, Z1, Z4, K3
+	KUNPCKBW  K2, K3, K3
+	VMOVAPS.Z Z0, K3, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA offsets8<>+0(SB)/8, $0x9e3779b97f4a7c15
+DATA offsets8<>+8(SB)/8, $0x3c6ef372fe94f82a
+DATA offsets8<>+16(SB)/8, $0xdaa66d2c7ddf743f
+DATA offsets8<>+24(SB)/8, $0x78dde6e5fd29f054
+DATA offsets8<>+32(SB)/8, $0x1715609f7c746c69
+DATA offsets8<>+40(SB)/8, $0xb54cda58fbbee87e
+DATA offsets8<>+48(SB)/8, $0x538454127b096493
+DATA offsets8<>+56(SB)/8, $0xf1bbcdcbfa53e0a8
+GLOBL offsets8<>(SB), RODATA|NOPTR, $64
+
+DATA constants<>+0(SB)/4, $0x42b20000
+DATA constants<>+4(SB)/4, $0x42b20000
+DATA constants<>+8(SB)/4, $0x42b20000
+DATA constants<>+12(SB)/4, $0x42b20000
+DATA constants<>+16(SB)/4, $0x42b20000
+DATA constants<>+20(SB)/4, $0x42b20000
+DATA constants<>+24(SB)/4, $0x42b20000
+DATA constants<>+28(SB)/4, $0x42b20000
+DATA constants<>+32(SB)/4, $0x42b20000
+DATA constants<>+36(SB)/4, $0x42b20000
+DATA constants<>+40(SB)/4, $0x42b20000
+DATA constants<>+44(SB)/4, $0x42b20000
+DATA constants<>+48(SB)/4, $0x42b20000
+DATA constants<>+52(SB)/4, $0x42b20000
+DATA constants<>+56(SB)/4, $0x42b20000
+DATA constants<>+60(SB)/4, $0x42b20000
+DATA constants<>+64(SB)/4, $0xc2d00000
+DATA constants<>+68(SB)/4, $0xc2d00000
+DATA constants<>+72(SB)/4, $0xc2d00000
+DATA constants<>+76(SB)/4, $0xc2d00000
+DATA constants<>+80(SB)/4, $0xc2d00000
+DATA constants<>+84(SB)/4, $0xc2d00000
+DATA constants<>+88(SB)/4, $0xc2d00000
+DATA constants<>+92(SB)/4, $0xc2d00000
+DATA constants<>+96(SB)/4, $0xc2d00000
+DATA constants<>+100(SB)/4, $0xc2d00000
+DATA constants<>+104(SB)/4, $0xc2d00000
+DATA constants<>+108(SB)/4, $0xc2d00000
+DATA constants<>+112(SB)/4, $0xc2d00000
+DATA constants<>+116(SB)/4, $0xc2d00000
+DATA constants<>+120(SB)/4, $0xc2d00000
+DATA constants<>+124(SB)/4, $0xc2d00000
+DATA constants<>+128(SB)/4, $0x3fb8aa3b
+DATA constants<>+132(SB)/4, $0x3fb8aa3b
+DATA constants<>+136(SB)/4, $0x3fb8aa3b
+DATA constants<>+140(SB)/4, $0x3fb8aa3b
+DATA constants<>+144(SB)/4, $0x3fb8aa3b
+DATA constants<>+148(SB)/4, $0x3fb8aa3b
+DATA constants<>+152(SB)/4, $0x3fb8aa3b
+DATA constants<>+156(SB)/4, $0x3fb8aa3b
+DATA constants<>+160(SB)/4, $0x3fb8aa3b
+DATA constants<>+164(SB)/4, $0x3fb8aa3b
+DATA constants<>+168(SB)/4, $0x3fb8aa3b
+DATA constants<>+172(SB)/4, $0x3fb8aa3b
+DATA constants<>+176(SB)/4, $0x3fb8aa3b
+DATA constants<>+180(SB)/4, $0x3fb8aa3b
+DATA constants<>+184(SB)/4, $0x3fb8aa3b
+DATA constants<>+188(SB)/4, $0x3fb8aa3b
+DATA constants<>+192(SB)/4, $0x4b400000
+DATA constants<>+196(SB)/4, $0x4b400000
+DATA constants<>+200(SB)/4, $0x4b400000
+DATA constants<>+204(SB)/4, $0x4b400000
+DATA constants<>+208(SB)/4, $0x4b400000
+DATA constants<>+212(SB)/4, $0x4b400000
+DATA constants<>+216(SB)/4, $0x4b400000
+DATA constants<>+220(SB)/4, $0x4b400000
+DATA constants<>+224(SB)/4, $0x4b400000
+DATA constants<>+228(SB)/4, $0x4b400000
+DATA constants<>+232(SB)/4, $0x4b400000
+DATA constants<>+236(SB)/4, $0x4b400000
+DATA constants<>+240(SB)/4, $0x4b400000
+DATA constants<>+244(SB)/4, $0x4b400000
+DATA constants<>+248(SB)/4, $0x4b400000
+DATA constants<>+252(SB)/4, $0x4b400000
+DATA constants<>+256(SB)/4, $0x3f318000
+DATA constants<>+260(SB)/4, $0x3f318000
+DATA constants<>+264(SB)/4, $0x3f318000
+DATA constants<>+268(SB)/4, $0x3f318000
+DATA constants<>+272(SB)/4, $0x3f318000
+DATA constants<>+276(SB)/4, $0x3f318000
+DATA constants<>+280(SB)/4, $0x3f318000
+DATA constants<>+284(SB)/4, $0x3f318000
+DATA constants<>+288(SB)/4, $0x3f318000
+DATA constants<>+292(SB)/4, $0x3f318000
+DATA constants<>+296(SB)/4, $0x3f318000
+DATA constants<>+300(SB)/4, $0x3f318000
+DATA constants<>+304(SB)/4, $0x3f318000
+DATA constants<>+308(SB)/4, $0x3f318000
+DATA constants<>+312(SB)/4, $0x3f318000
+DATA constants<>+316(SB)/4, $0x3f318000
+DATA constants<>+320(SB)/4, $0xb95e8083
+DATA constants<>+324(SB)/4, $0xb95e8083
+DATA constants<>+328(SB)/4, $0xb95e8083
+DATA constants<>+332(SB)/4, $0xb95e8083
+DATA constants<>+336(SB)/4, $0xb95e8083
+DATA constants<>+340(SB)/4, $0xb95e8083
+DATA constants<>+344(SB)/4, $0xb95e8083
+DATA constants<>+348(SB)/4, $0xb95e8083
+DATA constants<>+352(SB)/4, $0xb95e8083
+DATA constants<>+356(SB)/4, $0xb95e8083
+DATA constants<>+360(SB)/4, $0xb95e8083
+DATA constants<>+364(SB)/4, $0xb95e8083
+DATA constants<>+368(SB)/4, $0xb95e8083
+DATA constants<>+372(SB)/4, $0xb95e8083
+DATA constants<>+376(SB)/4, $0xb95e8083
+DATA constants<>+380(SB)/4, $0xb95e8083
+DATA constants<>+384(SB)/4, $0x39506967
+DATA constants<>+388(SB)/4, $0x39506967
+DATA constants<>+392(SB)/4, $0x39506967
+DATA constants<>+396(SB)/4, $0x39506967
+DATA constants<>+400(SB)/4, $0x39506967
+DATA constants<>+404(SB)/4, $0x39506967
+DATA constants<>+408(SB)/4, $0x39506967
+DATA constants<>+412(SB)/4, $0x39506967
+DATA constants<>+416(SB)/4, $0x39506967
+DATA constants<>+420(SB)/4, $0x39506967
+DATA constants<>+424(SB)/4, $0x39506967
+DATA constants<>+428(SB)/4, $0x39506967
+DATA constants<>+432(SB)/4, $0x39506967
+DATA constants<>+436(SB)/4, $0x39506967
+DATA constants<>+440(SB)/4, $0x39506967
+DATA constants<>+444(SB)/4, $0x39506967
+DATA constants<>+448(SB)/4, $0x3ab743ce
+DATA constants<>+452(SB)/4, $0x3ab743ce
+DATA constants<>+456(SB)/4, $0x3ab743ce
+DATA constants<>+460(SB)/4, $0x3ab743ce
+DATA constants<>+464(SB)/4, $0x3ab743ce
+DATA constants<>+468(SB)/4, $0x3ab743ce
+DATA constants<>+472(SB)/4, $0x3ab743ce
+DATA constants<>+476(SB)/4, $0x3ab743ce
+DATA constants<>+480(SB)/4, $0x3ab743ce
+DATA constants<>+484(SB)/4, $0x3ab743ce
+DATA constants<>+488(SB)/4, $0x3ab743ce
+DATA constants<>+492(SB)/4, $0x3ab743ce
+DATA constants<>+496(SB)/4, $0x3ab743ce
+DATA constants<>+500(SB)/4, $0x3ab743ce
+DATA constants<>+504(SB)/4, $0x3ab743ce
+DATA constants<>+508(SB)/4, $0x3ab743ce
+DATA constants<>+512(SB)/4, $0x3c088908
+DATA constants<>+516(SB)/4, $0x3c088908
+DATA constants<>+520(SB)/4, $0x3c088908
+DATA constants<>+524(SB)/4, $0x3c088908
+DATA constants<>+528(SB)/4, $0x3c088908
+DATA constants<>+532(SB)/4, $0x3c088908
+DATA constants<>+536(SB)/4, $0x3c088908
+DATA constants<>+540(SB)/4, $0x3c088908
+DATA constants<>+544(SB)/4, $0x3c088908
+DATA constants<>+548(SB)/4, $0x3c088908
+DATA constants<>+552(SB)/4, $0x3c088908
+DATA constants<>+556(SB)/4, $0x3c088908
+DATA constants<>+560(SB)/4, $0x3c088908
+DATA constants<>+564(SB)/4, $0x3c088908
+DATA constants<>+568(SB)/4, $0x3c088908
+DATA constants<>+572(SB)/4, $0x3c088908
+DATA constants<>+576(SB)/4, $0x3d2aa9c1
+DATA constants<>+580(SB)/4, $0x3d2aa9c1
+DATA constants<>+584(SB)/4, $0x3d2aa9c1
+DATA constants<>+588(SB)/4, $0x3d2aa9c1
+DATA constants<>+592(SB)/4, $0x3d2aa9c1
+DATA constants<>+596(SB)/4, $0x3d2aa9c1
+DATA constants<>+600(SB)/4, $0x3d2aa9c1
+DATA constants<>+604(SB)/4, $0x3d2aa9c1
+DATA constants<>+608(SB)/4, $0x3d2aa9c1
+DATA constants<>+612(SB)/4, $0x3d2aa9c1
+DATA constants<>+616(SB)/4, $0x3d2aa9c1
+DATA constants<>+620(SB)/4, $0x3d2aa9c1
+DATA constants<>+624(SB)/4, $0x3d2aa9c1
+DATA constants<>+628(SB)/4, $0x3d2aa9c1
+DATA constants<>+632(SB)/4, $0x3d2aa9c1
+DATA constants<>+636(SB)/4, $0x3d2aa9c1
+DATA constants<>+640(SB)/4, $0x3e2aaaaa
+DATA constants<>+644(SB)/4, $0x3e2aaaaa
+DATA constants<>+648(SB)/4, $0x3e2aaaaa
+DATA constants<>+652(SB)/4, $0x3e2aaaaa
+DATA constants<>+656(SB)/4, $0x3e2aaaaa
+DATA constants<>+660(SB)/4, $0x3e2aaaaa
+DATA constants<>+664(SB)/4, $0x3e2aaaaa
+DATA constants<>+668(SB)/4, $0x3e2aaaaa
+DATA constants<>+672(SB)/4, $0x3e2aaaaa
+DATA constants<>+676(SB)/4, $0x3e2aaaaa
+DATA constants<>+680(SB)/4, $0x3e2aaaaa
+DATA constants<>+684(SB)/4, $0x3e2aaaaa
+DATA constants<>+688(SB)/4, $0x3e2aaaaa
+DATA constants<>+692(SB)/4, $0x3e2aaaaa
+DATA constants<>+696(SB)/4, $0x3e2aaaaa
+DATA constants<>+700(SB)/4, $0x3e2aaaaa
+DATA constants<>+704(SB)/4, $0x3f000000
+DATA constants<>+708(SB)/4, $0x3f000000
+DATA constants<>+712(SB)/4, $0x3f000000
+DATA constants<>+716(SB)/4, $0x3f000000
+DATA constants<>+720(SB)/4, $0x3f000000
+DATA constants<>+724(SB)/4, $0x3f000000
+DATA constants<>+728(SB)/4, $0x3f000000
+DATA constants<>+732(SB)/4, $0x3f000000
+DATA constants<>+736(SB)/4, $0x3f000000
+DATA constants<>+740(SB)/4, $0x3f000000
+DATA constants<>+744(SB)/4, $0x3f000000
+DATA constants<>+748(SB)/4, $0x3f000000
+DATA constants<>+752(SB)/4, $0x3f000000
+DATA constants<>+756(SB)/4, $0x3f000000
+DATA constants<>+760(SB)/4, $0x3f000000
+DATA constants<>+764(SB)/4, $0x3f000000
+DATA constants<>+768(SB)/4, $0x3f800000
+DATA constants<>+772(SB)/4, $0x3f800000
+DATA constants<>+776(SB)/4, $0x3f800000
+DATA constants<>+780(SB)/4, $0x3f800000
+DATA constants<>+784(SB)/4, $0x3f800000
+DATA constants<>+788(SB)/4, $0x3f800000
+DATA constants<>+792(SB)/4, $0x3f800000
+DATA constants<>+796(SB)/4, $0x3f800000
+DATA constants<>+800(SB)/4, $0x3f800000
+DATA constants<>+804(SB)/4, $0x3f800000
+DATA constants<>+808(SB)/4, $0x3f800000
+DATA constants<>+812(SB)/4, $0x3f800000
+DATA constants<>+816(SB)/4, $0x3f800000
+DATA constants<>+820(SB)/4, $0x3f800000
+DATA constants<>+824(SB)/4, $0x3f800000
+DATA constants<>+828(SB)/4, $0x3f800000
+DATA constants<>+832(SB)/4, $0x0000007f
+DATA constants<>+836(SB)/4, $0x0000007f
+DATA constants<>+840(SB)/4, $0x0000007f
+DATA constants<>+844(SB)/4, $0x0000007f
+DATA constants<>+848(SB)/4, $0x0000007f
+DATA constants<>+852(SB)/4, $0x0000007f
+DATA constants<>+856(SB)/4, $0x0000007f
+DATA constants<>+860(SB)/4, $0x0000007f
+DATA constants<>+864(SB)/4, $0x0000007f
+DATA constants<>+868(SB)/4, $0x0000007f
+DATA constants<>+872(SB)/4, $0x0000007f
+DATA constants<>+876(SB)/4, $0x0000007f
+DATA constants<>+880(SB)/4, $0x0000007f
+DATA constants<>+884(SB)/4, $0x0000007f
+DATA constants<>+888(SB)/4, $0x0000007f
+DATA constants<>+892(SB)/4, $0x0000007f
+DATA constants<>+896(SB)/4, $0x00800000
+DATA constants<>+900(SB)/4, $0x00800000
+DATA constants<>+904(SB)/4, $0x00800000
+DATA constants<>+908(SB)/4, $0x00800000
+DATA constants<>+912(SB)/4, $0x00800000
+DATA constants<>+916(SB)/4, $0x00800000
+DATA constants<>+920(SB)/4, $0x00800000
+DATA constants<>+924(SB)/4, $0x00800000
+DATA constants<>+928(SB)/4, $0x00800000
+DATA constants<>+932(SB)/4, $0x00800000
+DATA constants<>+936(SB)/4, $0x00800000
+DATA constants<>+940(SB)/4, $0x00800000
+DATA constants<>+944(SB)/4, $0x00800000
+DATA constants<>+948(SB)/4, $0x00800000
+DATA constants<>+952(SB)/4, $0x00800000
+DATA constants<>+956(SB)/4, $0x00800000
+DATA constants<>+960(SB)/4, $0x4b000000
+DATA constants<>+964(SB)/4, $0x4b000000
+DATA constants<>+968(SB)/4, $0x4b000000
+DATA constants<>+972(SB)/4, $0x4b000000
+DATA constants<>+976(SB)/4, $0x4b000000
+DATA constants<>+980(SB)/4, $0x4b000000
+DATA constants<>+984(SB)/4, $0x4b000000
+DATA constants<>+988(SB)/4, $0x4b000000
+DATA constants<>+992(SB)/4, $0x4b000000
+DATA constants<>+996(SB)/4, $0x4b000000
+DATA constants<>+1000(SB)/4, $0x4b000000
+DATA constants<>+1004(SB)/4, $0x4b000000
+DATA constants<>+1008(SB)/4, $0x4b000000
+DATA constants<>+1012(SB)/4, $0x4b000000
+DATA constants<>+1016(SB)/4, $0x4b000000
+DATA constants<>+1020(SB)/4, $0x4b000000
+DATA constants<>+1024(SB)/4, $0x41b80000
+DATA constants<>+1028(SB)/4, $0x41b80000
+DATA constants<>+1032(SB)/4, $0x41b80000
+DATA constants<>+1036(SB)/4, $0x41b80000
+DATA constants<>+1040(SB)/4, $0x41b80000
+DATA constants<>+1044(SB)/4, $0x41b80000
+DATA constants<>+1048(SB)/4, $0x41b80000
+DATA constants<>+1052(SB)/4, $0x41b80000
+DATA constants<>+1056(SB)/4, $0x41b80000
+DATA constants<>+1060(SB)/4, $0x41b80000
+DATA constants<>+1064(SB)/4, $0x41b80000
+DATA constants<>+1068(SB)/4, $0x41b80000
+DATA constants<>+1072(SB)/4, $0x41b80000
+DATA constants<>+1076(SB)/4, $0x41b80000
+DATA constants<>+1080(SB)/4, $0x41b80000
+DATA constants<>+1084(SB)/4, $0x41b80000
+DATA constants<>+1088(SB)/4, $0x3f3504f3
+DATA constants<>+1092(SB)/4, $0x3f3504f3
+DATA constants<>+1096(SB)/4, $0x3f3504f3
+DATA constants<>+1100(SB)/4, $0x3f3504f3
+DATA constants<>+1104(SB)/4, $0x3f3504f3
+DATA constants<>+1108(SB)/4, $0x3f3504f3
+DATA constants<>+1112(SB)/4, $0x3f3504f3
+DATA constants<>+1116(SB)/4, $0x3f3504f3
+DATA constants<>+1120(SB)/4, $0x3f3504f3
+DATA constants<>+1124(SB)/4, $0x3f3504f3
+DATA constants<>+1128(SB)/4, $0x3f3504f3
+DATA constants<>+1132(SB)/4, $0x3f3504f3
+DATA constants<>+1136(SB)/4, $0x3f3504f3
+DATA constants<>+1140(SB)/4, $0x3f3504f3
+DATA constants<>+1144(SB)/4, $0x3f3504f3
+DATA constants<>+1148(SB)/4, $0x3f3504f3
+DATA constants<>+1152(SB)/4, $0x007fffff
+DATA constants<>+1156(SB)/4, $0x007fffff
+DATA constants<>+1160(SB)/4, $0x007fffff
+DATA constants<>+1164(SB)/4, $0x007fffff
+DATA constants<>+1168(SB)/4, $0x007fffff
+DATA constants<>+1172(SB)/4, $0x007fffff
+DATA constants<>+1176(SB)/4, $0x007fffff
+DATA constants<>+1180(SB)/4, $0x007fffff
+DATA constants<>+1184(SB)/4, $0x007fffff
+DATA constants<>+1188(SB)/4, $0x007fffff
+DATA constants<>+1192(SB)/4, $0x007fffff
+DATA constants<>+1196(SB)/4, $0x007fffff
+DATA constants<>+1200(SB)/4, $0x007fffff
+DATA constants<>+1204(SB)/4, $0x007fffff
+DATA constants<>+1208(SB)/4, $0x007fffff
+DATA constants<>+1212(SB)/4, $0x007fffff
+DATA constants<>+1216(SB)/4, $0x3d9021bb
+DATA constants<>+1220(SB)/4, $0x3d9021bb
+DATA constants<>+1224(SB)/4, $0x3d9021bb
+DATA constants<>+1228(SB)/4, $0x3d9021bb
+DATA constants<>+1232(SB)/4, $0x3d9021bb
+DATA constants<>+1236(SB)/4, $0x3d9021bb
+DATA constants<>+1240(SB)/4, $0x3d9021bb
+DATA constants<>+1244(SB)/4, $0x3d9021bb
+DATA constants<>+1248(SB)/4, $0x3d9021bb
+DATA constants<>+1252(SB)/4, $0x3d9021bb
+DATA constants<>+1256(SB)/4, $0x3d9021bb
+DATA constants<>+1260(SB)/4, $0x3d9021bb
+DATA constants<>+1264(SB)/4, $0x3d9021bb
+DATA constants<>+1268(SB)/4, $0x3d9021bb
+DATA constants<>+1272(SB)/4, $0x3d9021bb
+DATA constants<>+1276(SB)/4, $0x3d9021bb
+DATA constants<>+1280(SB)/4, $0xbdebd1b8
+DATA constants<>+1284(SB)/4, $0xbdebd1b8
+DATA constants<>+1288(SB)/4, $0xbdebd1b8
+DATA constants<>+1292(SB)/4, $0xbdebd1b8
+DATA constants<>+1296(SB)/4, $0xbdebd1b8
+DATA constants<>+1300(SB)/4, $0xbdebd1b8
+DATA constants<>+1304(SB)/4, $0xbdebd1b8
+DATA constants<>+1308(SB)/4, $0xbdebd1b8
+DATA constants<>+1312(SB)/4, $0xbdebd1b8
+DATA constants<>+1316(SB)/4, $0xbdebd1b8
+DATA constants<>+1320(SB)/4, $0xbdebd1b8
+DATA constants<>+1324(SB)/4, $0xbdebd1b8
+DATA constants<>+1328(SB)/4, $0xbdebd1b8
+DATA constants<>+1332(SB)/4, $0xbdebd1b8
+DATA constants<>+1336(SB)/4, $0xbdebd1b8
+DATA constants<>+1340(SB)/4, $0xbdebd1b8
+DATA constants<>+1344(SB)/4, $0x3def251a
+DATA constants<>+1348(SB)/4, $0x3def251a
+DATA constants<>+1352(SB)/4, $0x3def251a
+DATA constants<>+1356(SB)/4, $0x3def251a
+DATA constants<>+1360(SB)/4, $0x3def251a
+DATA constants<>+1364(SB)/4, $0x3def251a
+DATA constants<>+1368(SB)/4, $0x3def251a
+DATA constants<>+1372(SB)/4, $0x3def251a
+DATA constants<>+1376(SB)/4, $0x3def251a
+DATA constants<>+1380(SB)/4, $0x3def251a
+DATA constants<>+1384(SB)/4, $0x3def251a
+DATA constants<>+1388(SB)/4, $0x3def251a
+DATA constants<>+1392(SB)/4, $0x3def251a
+DATA constants<>+1396(SB)/4, $0x3def251a
+DATA constants<>+1400(SB)/4, $0x3def251a
+DATA constants<>+1404(SB)/4, $0x3def251a
+DATA constants<>+1408(SB)/4, $0xbdfe5d4f
+DATA constants<>+1412(SB)/4, $0xbdfe5d4f
+DATA constants<>+1416(SB)/4, $0xbdfe5d4f
+DATA constants<>+1420(SB)/4, $0xbdfe5d4f
+DATA constants<>+1424(SB)/4, $0xbdfe5d4f
+DATA constants<>+1428(SB)/4, $0xbdfe5d4f
+DATA constants<>+1432(SB)/4, $0xbdfe5d4f
+DATA constants<>+1436(SB)/4, $0xbdfe5d4f
+DATA constants<>+1440(SB)/4, $0xbdfe5d4f
+DATA constants<>+1444(SB)/4, $0xbdfe5d4f
+DATA constants<>+1448(SB)/4, $0xbdfe5d4f
+DATA constants<>+1452(SB)/4, $0xbdfe5d4f
+DATA constants<>+1456(SB)/4, $0xbdfe5d4f
+DATA constants<>+1460(SB)/4, $0xbdfe5d4f
+DATA constants<>+1464(SB)/4, $0xbdfe5d4f
+DATA constants<>+1468(SB)/4, $0xbdfe5d4f
+DATA constants<>+1472(SB)/4, $0x3e11e9bf
+DATA constants<>+1476(SB)/4, $0x3e11e9bf
+DATA constants<>+1480(SB)/4, $0x3e11e9bf
+DATA constants<>+1484(SB)/4, $0x3e11e9bf
+DATA constants<>+1488(SB)/4, $0x3e11e9bf
+DATA constants<>+1492(SB)/4, $0x3e11e9bf
+DATA constants<>+1496(SB)/4, $0x3e11e9bf
+DATA constants<>+1500(SB)/4, $0x3e11e9bf
+DATA constants<>+1504(SB)/4, $0x3e11e9bf
+DATA constants<>+1508(SB)/4, $0x3e11e9bf
+DATA constants<>+1512(SB)/4, $0x3e11e9bf
+DATA constants<>+1516(SB)/4, $0x3e11e9bf
+DATA constants<>+1520(SB)/4, $0x3e11e9bf
+DATA constants<>+1524(SB)/4, $0x3e11e9bf
+DATA constants<>+1528(SB)/4, $0x3e11e9bf
+DATA constants<>+1532(SB)/4, $0x3e11e9bf
+DATA constants<>+1536(SB)/4, $0xbe2aae50
+DATA constants<>+1540(SB)/4, $0xbe2aae50
+DATA constants<>+1544(SB)/4, $0xbe2aae50
+DATA constants<>+1548(SB)/4, $0xbe2aae50
+DATA constants<>+1552(SB)/4, $0xbe2aae50
+DATA constants<>+1556(SB)/4, $0xbe2aae50
+DATA constants<>+1560(SB)/4, $0xbe2aae50
+DATA constants<>+1564(SB)/4, $0xbe2aae50
+DATA constants<>+1568(SB)/4, $0xbe2aae50
+DATA constants<>+1572(SB)/4, $0xbe2aae50
+DATA constants<>+1576(SB)/4, $0xbe2aae50
+DATA constants<>+1580(SB)/4, $0xbe2aae50
+DATA constants<>+1584(SB)/4, $0xbe2aae50
+DATA constants<>+1588(SB)/4, $0xbe2aae50
+DATA constants<>+1592(SB)/4, $0xbe2aae50
+DATA constants<>+1596(SB)/4, $0xbe2aae50
+DATA constants<>+1600(SB)/4, $0x3e4cceac
+DATA constants<>+1604(SB)/4, $0x3e4cceac
+DATA constants<>+1608(SB)/4, $0x3e4cceac
+DATA constants<>+1612(SB)/4, $0x3e4cceac
+DATA constants<>+1616(SB)/4, $0x3e4cceac
+DATA constants<>+1620(SB)/4, $0x3e4cceac
+DATA constants<>+1624(SB)/4, $0x3e4cceac
+DATA constants<>+1628(SB)/4, $0x3e4cceac
+DATA constants<>+1632(SB)/4, $0x3e4cceac
+DATA constants<>+1636(SB)/4, $0x3e4cceac
+DATA constants<>+1640(SB)/4, $0x3e4cceac
+DATA constants<>+1644(SB)/4, $0x3e4cceac
+DATA constants<>+1648(SB)/4, $0x3e4cceac
+DATA constants<>+1652(SB)/4, $0x3e4cceac
+DATA constants<>+1656(SB)/4, $0x3e4cceac
+DATA constants<>+1660(SB)/4, $0x3e4cceac
+DATA constants<>+1664(SB)/4, $0xbe7ffffc
+DATA constants<>+1668(SB)/4, $0xbe7ffffc
+DATA constants<>+1672(SB)/4, $0xbe7ffffc
+DATA constants<>+1676(SB)/4, $0xbe7ffffc
+DATA constants<>+1680(SB)/4, $0xbe7ffffc
+DATA constants<>+1684(SB)/4, $0xbe7ffffc
+DATA constants<>+1688(SB)/4, $0xbe7ffffc
+DATA constants<>+1692(SB)/4, $0xbe7ffffc
+DATA constants<>+1696(SB)/4, $0xbe7ffffc
+DATA constants<>+1700(SB)/4, $0xbe7ffffc
+DATA constants<>+1704(SB)/4, $0xbe7ffffc
+DATA constants<>+1708(SB)/4, $0xbe7ffffc
+DATA constants<>+1712(SB)/4, $0xbe7ffffc
+DATA constants<>+1716(SB)/4, $0xbe7ffffc
+DATA constants<>+1720(SB)/4, $0xbe7ffffc
+DATA constants<>+1724(SB)/4, $0xbe7ffffc
+DATA constants<>+1728(SB)/4, $0x3eaaaaaa
+DATA constants<>+1732(SB)/4, $0x3eaaaaaa
+DATA constants<>+1736(SB)/4, $0x3eaaaaaa
+DATA constants<>+1740(SB)/4, $0x3eaaaaaa
+DATA constants<>+1744(SB)/4, $0x3eaaaaaa
+DATA constants<>+1748(SB)/4, $0x3eaaaaaa
+DATA constants<>+1752(SB)/4, $0x3eaaaaaa
+DATA constants<>+1756(SB)/4, $0x3eaaaaaa
+DATA constants<>+1760(SB)/4, $0x3eaaaaaa
+DATA constants<>+1764(SB)/4, $0x3eaaaaaa
+DATA constants<>+1768(SB)/4, $0x3eaaaaaa
+DATA constants<>+1772(SB)/4, $0x3eaaaaaa
+DATA constants<>+1776(SB)/4, $0x3eaaaaaa
+DATA constants<>+1780(SB)/4, $0x3eaaaaaa
+DATA constants<>+1784(SB)/4, $0x3eaaaaaa
+DATA constants<>+1788(SB)/4, $0x3eaaaaaa
+DATA constants<>+1792(SB)/4, $0x7f800000
+DATA constants<>+1796(SB)/4, $0x7f800000
+DATA constants<>+1800(SB)/4, $0x7f800000
+DATA constants<>+1804(SB)/4, $0x7f800000
+DATA constants<>+1808(SB)/4, $0x7f800000
+DATA constants<>+1812(SB)/4, $0x7f800000
+DATA constants<>+1816(SB)/4, $0x7f800000
+DATA constants<>+1820(SB)/4, $0x7f800000
+DATA constants<>+1824(SB)/4, $0x7f800000
+DATA constants<>+1828(SB)/4, $0x7f800000
+DATA constants<>+1832(SB)/4, $0x7f800000
+DATA constants<>+1836(SB)/4, $0x7f800000
+DATA constants<>+1840(SB)/4, $0x7f800000
+DATA constants<>+1844(SB)/4, $0x7f800000
+DATA constants<>+1848(SB)/4, $0x7f800000
+DATA constants<>+1852(SB)/4, $0x7f800000
+DATA constants<>+1856(SB)/4, $0x00000000
+DATA constants<>+1860(SB)/4, $0x00000000
+DATA constants<>+1864(SB)/4, $0x00000000
+DATA constants<>+1868(SB)/4, $0x00000000
+DATA constants<>+1872(SB)/4, $0x00000000
+DATA constants<>+1876(SB)/4, $0x00000000
+DATA constants<>+1880(SB)/4, $0x00000000
+DATA constants<>+1884(SB)/4, $0x00000000
+DATA constants<>+1888(SB)/4, $0x00000000
+DATA constants<>+1892(SB)/4, $0x00000000
+DATA constants<>+1896(SB)/4, $0x00000000
+DATA constants<>+1900(SB)/4, $0x00000000
+DATA constants<>+1904(SB)/4, $0x00000000
+DATA constants<>+1908(SB)/4, $0x00000000
+DATA constants<>+1912(SB)/4, $0x00000000
+DATA constants<>+1916(SB)/4, $0x00000000
+DATA constants<>+1920(SB)/4, $0xff800000
+DATA constants<>+1924(SB)/4, $0xff800000
+DATA constants<>+1928(SB)/4, $0xff800000
+DATA constants<>+1932(SB)/4, $0xff800000
+DATA constants<>+1936(SB)/4, $0xff800000
+DATA constants<>+1940(SB)/4, $0xff800000
+DATA constants<>+1944(SB)/4, $0xff800000
+DATA constants<>+1948(SB)/4, $0xff800000
+DATA constants<>+1952(SB)/4, $0xff800000
+DATA constants<>+1956(SB)/4, $0xff800000
+DATA constants<>+1960(SB)/4, $0xff800000
+DATA constants<>+1964(SB)/4, $0xff800000
+DATA constants<>+1968(SB)/4, $0xff800000
+DATA constants<>+1972(SB)/4, $0xff800000
+DATA constants<>+1976(SB)/4, $0xff800000
+DATA constants<>+1980(SB)/4, $0xff800000
+DATA constants<>+1984(SB)/4, $0x7fc00000
+DATA constants<>+1988(SB)/4, $0x7fc00000
+DATA constants<>+1992(SB)/4, $0x7fc00000
+DATA constants<>+1996(SB)/4, $0x7fc00000
+DATA constants<>+2000(SB)/4, $0x7fc00000
+DATA constants<>+2004(SB)/4, $0x7fc00000
+DATA constants<>+2008(SB)/4, $0x7fc00000
+DATA constants<>+2012(SB)/4, $0x7fc00000
+DATA constants<>+2016(SB)/4, $0x7fc00000
+DATA constants<>+2020(SB)/4, $0x7fc00000
+DATA constants<>+2024(SB)/4, $0x7fc00000
+DATA constants<>+2028(SB)/4, $0x7fc00000
+DATA constants<>+2032(SB)/4, $0x7fc00000
+DATA constants<>+2036(SB)/4, $0x7fc00000
+DATA constants<>+2040(SB)/4, $0x7fc00000
+DATA constants<>+2044(SB)/4, $0x7fc00000
+DATA constants<>+2048(SB)/4, $0x7fffffff
+DATA constants<>+2052(SB)/4, $0x7fffffff
+DATA constants<>+2056(SB)/4, $0x7fffffff
+DATA constants<>+2060(SB)/4, $0x7fffffff
+DATA constants<>+2064(SB)/4, $0x7fffffff
+DATA constants<>+2068(SB)/4, $0x7fffffff
+DATA constants<>+2072(SB)/4, $0x7fffffff
+DATA constants<>+2076(SB)/4, $0x7fffffff
+DATA constants<>+2080(SB)/4, $0x7fffffff
+DATA constants<>+2084(SB)/4, $0x7fffffff
+DATA constants<>+2088(SB)/4, $0x7fffffff
+DATA constants<>+2092(SB)/4, $0x7fffffff
+DATA constants<>+2096(SB)/4, $0x7fffffff
+DATA constants<>+2100(SB)/4, $0x7fffffff
+DATA constants<>+2104(SB)/4, $0x7fffffff
+DATA constants<>+2108(SB)/4, $0x7fffffff
+DATA constants<>+2112(SB)/4, $0xbbbaf0ea
+DATA constants<>+2116(SB)/4, $0xbbbaf0ea
+DATA constants<>+2120(SB)/4, $0xbbbaf0ea
+DATA constants<>+2124(SB)/4, $0xbbbaf0ea
+DATA constants<>+2128(SB)/4, $0xbbbaf0ea
+DATA constants<>+2132(SB)/4, $0xbbbaf0ea
+DATA constants<>+2136(SB)/4, $0xbbbaf0ea
+DATA constants<>+2140(SB)/4, $0xbbbaf0ea
+DATA constants<>+2144(SB)/4, $0xbbbaf0ea
+DATA constants<>+2148(SB)/4, $0xbbbaf0ea
+DATA constants<>+2152(SB)/4, $0xbbbaf0ea
+DATA constants<>+2156(SB)/4, $0xbbbaf0ea
+DATA constants<>+2160(SB)/4, $0xbbbaf0ea
+DATA constants<>+2164(SB)/4, $0xbbbaf0ea
+DATA constants<>+2168(SB)/4, $0xbbbaf0ea
+DATA constants<>+2172(SB)/4, $0xbbbaf0ea
+DATA constants<>+2176(SB)/4, $0x3ca9134e
+DATA constants<>+2180(SB)/4, $0x3ca9134e
+DATA constants<>+2184(SB)/4, $0x3ca9134e
+DATA constants<>+2188(SB)/4, $0x3ca9134e
+DATA constants<>+2192(SB)/4, $0x3ca9134e
+DATA constants<>+2196(SB)/4, $0x3ca9134e
+DATA constants<>+2200(SB)/4, $0x3ca9134e
+DATA constants<>+2204(SB)/4, $0x3ca9134e
+DATA constants<>+2208(SB)/4, $0x3ca9134e
+DATA constants<>+2212(SB)/4, $0x3ca9134e
+DATA constants<>+2216(SB)/4, $0x3ca9134e
+DATA constants<>+2220(SB)/4, $0x3ca9134e
+DATA constants<>+2224(SB)/4, $0x3ca9134e
+DATA constants<>+2228(SB)/4, $0x3ca9134e
+DATA constants<>+2232(SB)/4, $0x3ca9134e
+DATA constants<>+2236(SB)/4, $0x3ca9134e
+DATA constants<>+2240(SB)/4, $0xbd5c1e2d
+DATA constants<>+2244(SB)/4, $0xbd5c1e2d
+DATA constants<>+2248(SB)/4, $0xbd5c1e2d
+DATA constants<>+2252(SB)/4, $0xbd5c1e2d
+DATA constants<>+2256(SB)/4, $0xbd5c1e2d
+DATA constants<>+2260(SB)/4, $0xbd5c1e2d
+DATA constants<>+2264(SB)/4, $0xbd5c1e2d
+DATA constants<>+2268(SB)/4, $0xbd5c1e2d
+DATA constants<>+2272(SB)/4, $0xbd5c1e2d
+DATA constants<>+2276(SB)/4, $0xbd5c1e2d
+DATA constants<>+2280(SB)/4, $0xbd5c1e2d
+DATA constants<>+2284(SB)/4, $0xbd5c1e2d
+DATA constants<>+2288(SB)/4, $0xbd5c1e2d
+DATA constants<>+2292(SB)/4, $0xbd5c1e2d
+DATA constants<>+2296(SB)/4, $0xbd5c1e2d
+DATA constants<>+2300(SB)/4, $0xbd5c1e2d
+DATA constants<>+2304(SB)/4, $0x3e088393
+DATA constants<>+2308(SB)/4, $0x3e088393
+DATA constants<>+2312(SB)/4, $0x3e088393
+DATA constants<>+2316(SB)/4, $0x3e088393
+DATA constants<>+2320(SB)/4, $0x3e088393
+DATA constants<>+2324(SB)/4, $0x3e088393
+DATA constants<>+2328(SB)/4, $0x3e088393
+DATA constants<>+2332(SB)/4, $0x3e088393
+DATA constants<>+2336(SB)/4, $0x3e088393
+DATA constants<>+2340(SB)/4, $0x3e088393
+DATA constants<>+2344(SB)/4, $0x3e088393
+DATA constants<>+2348(SB)/4, $0x3e088393
+DATA constants<>+2352(SB)/4, $0x3e088393
+DATA constants<>+2356(SB)/4, $0x3e088393
+DATA constants<>+2360(SB)/4, $0x3e088393
+DATA constants<>+2364(SB)/4, $0x3e088393
+DATA constants<>+2368(SB)/4, $0xbeaaaa99
+DATA constants<>+2372(SB)/4, $0xbeaaaa99
+DATA constants<>+2376(SB)/4, $0xbeaaaa99
+DATA constants<>+2380(SB)/4, $0xbeaaaa99
+DATA constants<>+2384(SB)/4, $0xbeaaaa99
+DATA constants<>+2388(SB)/4, $0xbeaaaa99
+DATA constants<>+2392(SB)/4, $0xbeaaaa99
+DATA constants<>+2396(SB)/4, $0xbeaaaa99
+DATA constants<>+2400(SB)/4, $0xbeaaaa99
+DATA constants<>+2404(SB)/4, $0xbeaaaa99
+DATA constants<>+2408(SB)/4, $0xbeaaaa99
+DATA constants<>+2412(SB)/4, $0xbeaaaa99
+DATA constants<>+2416(SB)/4, $0xbeaaaa99
+DATA constants<>+2420(SB)/4, $0xbeaaaa99
+DATA constants<>+2424(SB)/4, $0xbeaaaa99
+DATA constants<>+2428(SB)/4, $0xbeaaaa99
+DATA constants<>+2432(SB)/4, $0x40000000
+DATA constants<>+2436(SB)/4, $0x40000000
+DATA constants<>+2440(SB)/4, $0x40000000
+DATA constants<>+2444(SB)/4, $0x40000000
+DATA constants<>+2448(SB)/4, $0x40000000
+DATA constants<>+2452(SB)/4, $0x40000000
+DATA constants<>+2456(SB)/4, $0x40000000
+DATA constants<>+2460(SB)/4, $0x40000000
+DATA constants<>+2464(SB)/4, $0x40000000
+DATA constants<>+2468(SB)/4, $0x40000000
+DATA constants<>+2472(SB)/4, $0x40000000
+DATA constants<>+2476(SB)/4, $0x40000000
+DATA constants<>+2480(SB)/4, $0x40000000
+DATA constants<>+2484(SB)/4, $0x40000000
+DATA constants<>+2488(SB)/4, $0x40000000
+DATA constants<>+2492(SB)/4, $0x40000000
+DATA constants<>+2496(SB)/4, $0x3f200000
+DATA constants<>+2500(SB)/4, $0x3f200000
+DATA constants<>+2504(SB)/4, $0x3f200000
+DATA constants<>+2508(SB)/4, $0x3f200000
+DATA constants<>+2512(SB)/4, $0x3f200000
+DATA constants<>+2516(SB)/4, $0x3f200000
+DATA constants<>+2520(SB)/4, $0x3f200000
+DATA constants<>+2524(SB)/4, $0x3f200000
+DATA constants<>+2528(SB)/4, $0x3f200000
+DATA constants<>+2532(SB)/4, $0x3f200000
+DATA constants<>+2536(SB)/4, $0x3f200000
+DATA constants<>+2540(SB)/4, $0x3f200000
+DATA constants<>+2544(SB)/4, $0x3f200000
+DATA constants<>+2548(SB)/4, $0x3f200000
+DATA constants<>+2552(SB)/4, $0x3f200000
+DATA constants<>+2556(SB)/4, $0x3f200000
+DATA constants<>+2560(SB)/4, $0x80000000
+DATA constants<>+2564(SB)/4, $0x80000000
+DATA constants<>+2568(SB)/4, $0x80000000
+DATA constants<>+2572(SB)/4, $0x80000000
+DATA constants<>+2576(SB)/4, $0x80000000
+DATA constants<>+2580(SB)/4, $0x80000000
+DATA constants<>+2584(SB)/4, $0x80000000
+DATA constants<>+2588(SB)/4, $0x80000000
+DATA constants<>+2592(SB)/4, $0x80000000
+DATA constants<>+2596(SB)/4, $0x80000000
+DATA constants<>+2600(SB)/4, $0x80000000
+DATA constants<>+2604(SB)/4, $0x80000000
+DATA constants<>+2608(SB)/4, $0x80000000
+DATA constants<>+2612(SB)/4, $0x80000000
+DATA constants<>+2616(SB)/4, $0x80000000
+DATA constants<>+2620(SB)/4, $0x80000000
+GLOBL constants<>(SB), RODATA|NOPTR, $2624
+
+DATA masks<>+0(SB)/4, $0xffffffff
+DATA masks<>+4(SB)/4, $0xffffffff
+DATA masks<>+8(SB)/4, $0xffffffff
+DATA masks<>+12(SB)/4, $0xffffffff
+DATA masks<>+16(SB)/4, $0xffffffff
+DATA masks<>+20(SB)/4, $0xffffffff
+DATA masks<>+24(SB)/4, $0xffffffff
+DATA masks<>+28(SB)/4, $0xffffffff
+DATA masks<>+32(SB)/4, $0xffffffff
+DATA masks<>+36(SB)/4, $0xffffffff
+DATA masks<>+40(SB)/4, $0xffffffff
+DATA masks<>+44(SB)/4, $0xffffffff
+DATA masks<>+48(SB)/4, $0xffffffff
+DATA masks<>+52(SB)/4, $0xffffffff
+DATA masks<>+56(SB)/4, $0xffffffff
+DATA masks<>+60(SB)/4, $0xffffffff
+DATA masks<>+64(SB)/4, $0x00000000
+DATA masks<>+68(SB)/4, $0x00000000
+DATA masks<>+72(SB)/4, $0x00000000
+DATA masks<>+76(SB)/4, $0x00000000
+DATA masks<>+80(SB)/4, $0x00000000
+DATA masks<>+84(SB)/4, $0x00000000
+DATA masks<>+88(SB)/4, $0x00000000
+DATA masks<>+92(SB)/4, $0x00000000
+DATA masks<>+96(SB)/4, $0x00000000
+DATA masks<>+100(SB)/4, $0x00000000
+DATA masks<>+104(SB)/4, $0x00000000
+DATA masks<>+108(SB)/4, $0x00000000
+DATA masks<>+112(SB)/4, $0x00000000
+DATA masks<>+116(SB)/4, $0x00000000
+DATA masks<>+120(SB)/4, $0x00000000
+DATA masks<>+124(SB)/4, $0x00000000
+GLOBL masks<>(SB), RODATA|NOPTR, $128

@@ -1,8 +1,16 @@
-// Package vec holds the few loops over float32 arrays that every part needs.
+// Package vec holds the loops over float32 arrays that every part needs: arithmetic, exp and its kin,
+// sums, maxima, softmax and dropout masks.
 //
-// Each is one pass over memory and allocates nothing. With AVX2 the bulk runs in
-// assembly; the operations are the same one for one, so every level
-// gives the same bits.
+// Each is one pass over memory, or a few, and allocates nothing. Where the processor has AVX2 or AVX-512
+// the work is done in assembly, whose operations are those of the Go code one for one: no product
+// is fused with a sum, and a reduction keeps the same sixteen running sums everywhere. So every level gives
+// the same bits, on every architecture; only logarithms of sums, in losses, are those of package math, which
+// may differ in the last bit between architectures. The functions Exp32, Log32, Sigmoid32 and Tanh32 say what
+// an element becomes.
+//
+// Arrays may have any length. Add, AXPY, Scale and Finite leave what is behind the last 32 elements to the
+// Go code; in the others the assembly does it under a mask. Infinities, NaNs and denormal numbers are
+// treated as IEEE 754 has it; the comments name the exceptions.
 package vec
 
 import (
@@ -17,25 +25,25 @@ import (
 // Add adds src to dst, element by element. It panics if they differ in length.
 func Add(dst, src []float32) {
 	same("Add", len(dst), len(src))
-	addAt(current(), dst, src)
+	addAt(Level(), dst, src)
 }
 
 // AXPY adds a·src to dst, rounding the product before the sum. It panics if they
 // differ in length.
 func AXPY(dst []float32, a float32, src []float32) {
 	same("AXPY", len(dst), len(src))
-	axpyAt(current(), dst, a, src)
+	axpyAt(Level(), dst, a, src)
 }
 
 // Scale multiplies dst by a.
-func Scale(dst []float32, a float32) { scaleAt(current(), dst, a) }
+func Scale(dst []float32, a float32) { scaleAt(Level(), dst, a) }
 
 // Finite returns the index of the first infinity or NaN of x, or -1.
-func Finite(x []float32) int { return finiteAt(current(), x) }
+func Finite(x []float32) int { return finiteAt(Level(), x) }
 
-// current is the level of this process. Where a level is forced that is not
-// here, the Go loops do: the bits are the same, and whatever computes for the user reports it.
-func current() string {
+// Level returns the level that kernels of this process run at. Where a level is forced that is not
+// here, it is level.Plain: the bits are the same, and whatever computes for the user reports it.
+func Level() string {
 	name, err := level.Current()
 	if err != nil {
 		return level.Plain

@@ -81,27 +81,59 @@ func TestFinite(t *testing.T) {
 	})
 }
 
-// TestPublic runs the exported functions at the level of this process.
+// TestPublic runs the exported functions at the level of this process, with lengths that differ, and
+// counts what they allocate.
 func TestPublic(t *testing.T) {
-	x, y := []float32{1, 2, 3}, []float32{10, 20, 30}
+	x, y, z := []float32{1, 2, 3}, []float32{10, 20, 30}, make([]float32, 3)
 	Add(x, y)
 	AXPY(x, -0.5, y)
 	Scale(x, 2)
-	if got := fmt.Sprint(x, Finite(x), Finite(nil)); got != "[12 24 36] -1 -1" {
+	best, at := Max(x)
+	if got := fmt.Sprint(x, Finite(x), Finite(nil), Sum(x), Dot(x, y), best, at); got != "[12 24 36] -1 -1 72 1680 36 2" {
 		t.Errorf("got %s", got)
 	}
-	for op, f := range map[string]func(){"Add": func() { Add(x, y[1:]) }, "AXPY": func() { AXPY(x[1:], 1, y) }} {
+	calls := map[string]func(short []float32){
+		"Add":          func(s []float32) { Add(x, s) },
+		"AXPY":         func(s []float32) { AXPY(x, 0, s) },
+		"Exp":          func(s []float32) { Exp(z, s) },
+		"Log":          func(s []float32) { Log(z, s) },
+		"Tanh":         func(s []float32) { Tanh(z, s) },
+		"Sigmoid":      func(s []float32) { Sigmoid(z, s) },
+		"ReLU":         func(s []float32) { ReLU(z, s) },
+		"ReLUGrad":     func(s []float32) { ReLUGrad(z, x, s) },
+		"TanhGrad":     func(s []float32) { TanhGrad(z, s, x) },
+		"SigmoidGrad":  func(s []float32) { SigmoidGrad(z, x, s) },
+		"Mul":          func(s []float32) { Mul(z, s, x) },
+		"Dot":          func(s []float32) { Dot(x, s) },
+		"Softmax":      func(s []float32) { Softmax(z, s) },
+		"LogSoftmax":   func(s []float32) { LogSoftmax(z, s) },
+		"CrossEntropy": func(s []float32) { CrossEntropy(z, s, 1) },
+	}
+	for op, f := range calls {
 		func() {
 			defer func() {
 				if got := fmt.Sprint(recover()); !strings.Contains(got, op) || !strings.Contains(got, "equally long") {
 					t.Errorf("%s with unequal lengths: panic %q", op, got)
 				}
 			}()
-			f()
+			f(y[1:])
 		}()
+		if n := testing.AllocsPerRun(10, func() { f(y) }); n != 0 {
+			t.Errorf("%s: %v allocations", op, n)
+		}
 	}
-	if n := testing.AllocsPerRun(10, func() { Add(x, y); AXPY(x, 0, y); Scale(x, 1); Finite(x) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { Scale(x, 1); Finite(x); Sum(x); Max(x); DropoutMask(z, 1, 2, 0.5) }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+	for _, rate := range []float64{-0.1, 1, math.NaN()} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, "rate") {
+					t.Errorf("rate %v: panic %q", rate, got)
+				}
+			}()
+			DropoutMask(z, 1, 2, rate)
+		}()
 	}
 }
 

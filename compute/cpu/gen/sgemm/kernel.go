@@ -8,158 +8,286 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A microkernel computes a tile of C from a panel of A, packed with the tile's
-// rows side by side for each k, and rows of B that lie ldb bytes apart; the
-// rows of C lie ldc bytes apart. add = 0 sets C, 1 adds to it.
-const kernelSignature = "func(k int, a, b, c *float32, ldb, ldc int, mask uint64, add int)"
+type vec = reg.VecVirtual
 
-// pointers are the arguments that both kinds of microkernel share.
-type pointers struct{ k, a, b, c, ldb, ldc, add reg.Register }
+// The fields of the struct that tells a microkernel what to do, by their
+// offsets; see type call of package sgemm.
+const (
+	fieldK = 8 * iota
+	fieldA
+	fieldRowA
+	fieldStepA
+	fieldB
+	fieldStepB
+	fieldNextB
+	fieldC
+	fieldRowC
+	fieldMask
+	fieldAdd
+	fieldPack
+	fieldPanels
+	fieldOffset
+	fieldFetch
+	fieldStepFetch
+	fieldNextFetch
+)
 
-func loadPointers() pointers {
-	arg := func(name string) reg.Register { return Load(Param(name), GP64()) }
-	return pointers{arg("k"), arg("a"), arg("b"), arg("c"), arg("ldb"), arg("ldc"), arg("add")}
+// ahead is how many rows of B are fetched before their use: from the second
+// cache if they are packed, and from rows of the caller's matrix too far apart for
+// the processor to foresee them if they are not.
+const ahead = 8
+
+// tile is a microkernel: it keeps a tile of C of rows × vectors in registers
+// while it runs down k, then stores it and goes on to the next on the right.
+type tile struct {
+	rows, vectors int
+	size          int                   // of a vector in bytes
+	new           func() vec            // a register
+	masks         []Op                  // of the columns that exist, by vector; nil if all do
+	call          reg.Register          // the struct
+	sum           [][]vec               // C
+	b             []vec                 // a row of B
+	x             [2]vec                // elements of A
+	lines         map[int]reg.GPVirtual // A's first two rows
+	strides       map[int]reg.GPVirtual // multiples of the distance between A's rows
+	stepA         reg.GPVirtual
 }
 
-// loop emits the run down k, four elements at a time and then singly; step(u)
-// multiplies the u-th element after a and advances b.
-func (p pointers) loop(rows int, step func(u int)) {
-	const unroll = 4
-	CMPQ(p.k, U8(unroll))
-	JLT(LabelRef("tail"))
-	Label("four")
-	for u := range unroll {
-		step(u)
+func (t *tile) emit() {
+	for range t.rows {
+		row := make([]vec, t.vectors)
+		for j := range row {
+			row[j] = t.new()
+		}
+		t.sum = append(t.sum, row)
 	}
-	ADDQ(U32(4*unroll*rows), p.a)
-	SUBQ(U8(unroll), p.k)
-	CMPQ(p.k, U8(unroll))
-	JGE(LabelRef("four"))
-	Label("tail")
-	TESTQ(p.k, p.k)
-	JE(LabelRef("store"))
-	Label("one")
-	step(0)
-	ADDQ(U32(4*rows), p.a)
-	DECQ(p.k)
-	JNZ(LabelRef("one"))
-}
+	for range t.vectors {
+		t.b = append(t.b, t.new())
+	}
+	t.x = [2]vec{t.new(), t.new()}
+	c, pack := t.field(fieldC), t.field(fieldPack)
+	t.loadStrides()
 
-// store emits the end of a microkernel: both ways to write each row of C.
-func (p pointers) store(rows int, add, set func(row int)) {
-	Label("store")
-	TESTQ(p.add, p.add)
-	JE(LabelRef("set"))
-	p.each(rows, add)
-	Label("set")
-	p.each(rows, set)
-}
-
-func (p pointers) each(rows int, write func(row int)) {
-	for i := range rows {
-		write(i)
-		if i < rows-1 {
-			ADDQ(p.ldc, p.c)
+	Label("panel")
+	for _, row := range t.sum {
+		for _, z := range row {
+			t.clear(z)
 		}
 	}
+	t.loadLines()
+	b, stepB := t.field(fieldB), t.field(fieldStepB)
+	ADDQ(t.at(fieldOffset), b)
+	TESTQ(pack, pack)
+	JNE(LabelRef("copying"))
+	fetchAhead := func() {
+		for line := 0; line < t.size*t.vectors; line += 64 {
+			PREFETCHT0(Mem{Base: b, Index: stepB, Scale: ahead, Disp: line})
+		}
+	}
+	fetch, stepFetch := t.field(fieldFetch), t.field(fieldStepFetch)
+	t.loop("whole", func() {
+		PREFETCHT1(Mem{Base: fetch})
+		ADDQ(stepFetch, fetch)
+		for j, z := range t.b {
+			VMOVUPS(Mem{Base: b, Disp: t.size * j}, z)
+		}
+		fetchAhead()
+		t.multiply()
+		ADDQ(stepB, b)
+	})
+	Label("store")
+	t.store(c)
+	next := t.field(fieldNextB)
+	ADDQ(next, t.at(fieldOffset))
+	ADDQ(U32(t.size*t.vectors), c)
+	nextFetch := t.field(fieldNextFetch)
+	ADDQ(nextFetch, t.at(fieldFetch))
+	DECQ(t.at(fieldPanels))
+	JNE(LabelRef("panel"))
 	VZEROUPPER()
 	RET()
+
+	// The same loop, which copies what it reads of B into a packed panel.
+	Label("copying")
+	t.loop("copy", func() {
+		for j, z := range t.b {
+			t.loadPart(Mem{Base: b, Disp: t.size * j}, j, z)
+		}
+		fetchAhead()
+		for j, z := range t.b {
+			VMOVUPS(z, Mem{Base: pack, Disp: t.size * j})
+		}
+		t.multiply()
+		ADDQ(stepB, b)
+		ADDQ(U32(t.size*t.vectors), pack)
+	})
+	JMP(LabelRef("store"))
 }
 
-// masks splits the bits of an argument into one mask for each vector.
-func masks(n int) []reg.OpmaskVirtual {
-	bits := GP64()
-	Load(Param("mask"), bits)
-	ks := make([]reg.OpmaskVirtual, n)
-	for j := range ks {
-		ks[j] = K()
-		KMOVW(bits.As32(), ks[j])
-		if j < n-1 {
+func (t *tile) at(field int) Mem { return Mem{Base: t.call, Disp: field} }
+
+func (t *tile) field(field int) reg.GPVirtual {
+	r := GP64()
+	MOVQ(t.at(field), r)
+	return r
+}
+
+// loop emits the run down k.
+func (t *tile) loop(label string, step func()) {
+	k := t.field(fieldK)
+	Label(label)
+	step()
+	DECQ(k)
+	JNZ(LabelRef(label))
+}
+
+// Row i of A is addressed as one of two lines plus a stride times a scale, which
+// takes the fewest registers.
+var rowsOfA = []struct{ line, stride, scale int }{
+	{0, 0, 0}, {0, 1, 1}, {0, 1, 2}, {0, 3, 1}, {0, 1, 4}, {0, 5, 1}, {0, 3, 2}, {1, 3, 2},
+	{0, 1, 8}, {1, 1, 8}, {0, 5, 2}, {1, 5, 2}, {0, 3, 4}, {1, 3, 4},
+}
+
+func (t *tile) loadStrides() {
+	t.strides = map[int]reg.GPVirtual{1: t.field(fieldRowA)}
+	for _, row := range rowsOfA[:t.rows] {
+		if s := row.stride; s > 1 && t.strides[s] == nil {
+			t.strides[s] = GP64()
+			LEAQ(Mem{Base: t.strides[1], Index: t.strides[1], Scale: uint8(s - 1)}, t.strides[s])
+		}
+	}
+	t.stepA = t.field(fieldStepA)
+}
+
+func (t *tile) loadLines() {
+	t.lines = map[int]reg.GPVirtual{0: t.field(fieldA)}
+	if t.rows > 7 {
+		t.lines[1] = GP64()
+		LEAQ(Mem{Base: t.lines[0], Index: t.strides[1], Scale: 1}, t.lines[1])
+	}
+}
+
+func (t *tile) rowA(i int) Mem {
+	r := rowsOfA[i]
+	m := Mem{Base: t.lines[r.line]}
+	if r.scale > 0 {
+		m.Index, m.Scale = t.strides[r.stride], uint8(r.scale)
+	}
+	return m
+}
+
+// multiply adds the product of A's column and B's row and goes on to the next column.
+func (t *tile) multiply() {
+	for i, row := range t.sum {
+		if t.vectors == 1 && t.size == 64 {
+			VFMADD231PS_BCST(t.rowA(i), t.b[0], row[0])
+			continue
+		}
+		VBROADCASTSS(t.rowA(i), t.x[i%2])
+		for j, z := range row {
+			VFMADD231PS(t.x[i%2], t.b[j], z)
+		}
+	}
+	for line := range len(t.lines) {
+		ADDQ(t.stepA, t.lines[line])
+	}
+}
+
+// store sets the tile of C or adds to it.
+func (t *tile) store(c reg.Register) {
+	to, rowC, add := GP64(), t.field(fieldRowC), t.field(fieldAdd)
+	MOVQ(c, to)
+	TESTQ(add, add)
+	JE(LabelRef("set"))
+	for i, row := range t.sum {
+		for j, z := range row {
+			t.loadPart(Mem{Base: to, Disp: t.size * j}, j, t.b[j])
+			VADDPS(t.b[j], z, z)
+		}
+		if i < t.rows-1 {
+			ADDQ(rowC, to)
+		}
+	}
+	MOVQ(c, to)
+	Label("set")
+	for i, row := range t.sum {
+		for j, z := range row {
+			t.storePart(z, Mem{Base: to, Disp: t.size * j}, j)
+		}
+		if i < t.rows-1 {
+			ADDQ(rowC, to)
+		}
+	}
+}
+
+func (t *tile) clear(z vec) {
+	if t.size == 64 {
+		VPXORD(z, z, z)
+	} else {
+		VXORPS(z, z, z)
+	}
+}
+
+// loadPart loads the columns of vector j that exist; the others become zero.
+func (t *tile) loadPart(from Mem, j int, z vec) {
+	if t.masks == nil {
+		VMOVUPS(from, z)
+	} else {
+		VMOVUPS_Z(from, t.masks[j], z)
+	}
+}
+
+// storePart stores the columns of vector j that exist.
+func (t *tile) storePart(z vec, to Mem, j int) {
+	if t.masks == nil {
+		VMOVUPS(z, to)
+	} else {
+		VMOVUPS(z, t.masks[j], to)
+	}
+}
+
+// avx512 emits a tile of rows × 16·vectors. The struct's mask has a bit for each
+// column that exists; no other is read or written in B and C, but for B's when it is not copied.
+func avx512(rows, vectors int) {
+	function(fmt.Sprintf("kernel512x%dx%d", rows, 16*vectors), "func(c *byte)")
+	t := tile{rows: rows, vectors: vectors, size: 64, new: func() vec { return ZMM() }, call: Load(Param("c"), GP64())}
+	bits := t.field(fieldMask)
+	for j := range vectors {
+		k := K()
+		KMOVW(bits.As32(), k)
+		t.masks = append(t.masks, k)
+		if j < vectors-1 {
 			SHRQ(U8(16), bits)
 		}
 	}
-	return ks
+	t.emit()
 }
 
-// kernel512 emits a tile of rows × 16·vectors with AVX-512. mask has a bit for
-// each column that exists; the others are neither read nor written.
-func kernel512(rows, vectors int) {
-	function(fmt.Sprintf("kernel512x%dx%d", rows, 16*vectors), kernelSignature)
-	p := loadPointers()
-	ks := masks(vectors)
-	sum := make([][]reg.VecVirtual, rows)
-	for i := range sum {
-		for range vectors {
-			z := ZMM()
-			VPXORD(z, z, z)
-			sum[i] = append(sum[i], z)
-		}
-	}
-	bs := make([]reg.VecVirtual, vectors)
-	for j := range bs {
-		bs[j] = ZMM()
-	}
-	x := [2]reg.VecVirtual{ZMM(), ZMM()}
-	p.loop(rows, func(u int) {
-		for j := range bs {
-			VMOVUPS_Z(Mem{Base: p.b, Disp: 64 * j}, ks[j], bs[j])
-		}
-		for i := range rows {
-			VBROADCASTSS(Mem{Base: p.a, Disp: 4 * (u*rows + i)}, x[i%2])
-			for j := range bs {
-				VFMADD231PS(x[i%2], bs[j], sum[i][j])
-			}
-		}
-		ADDQ(p.ldb, p.b)
-	})
-	set := func(i int) {
-		for j := range bs {
-			VMOVUPS(sum[i][j], ks[j], Mem{Base: p.c, Disp: 64 * j})
-		}
-	}
-	p.store(rows, func(i int) {
-		for j := range bs {
-			VMOVUPS_Z(Mem{Base: p.c, Disp: 64 * j}, ks[j], bs[j])
-			VADDPS(bs[j], sum[i][j], sum[i][j])
-		}
-		set(i)
-	}, set)
+// avx2 emits a tile of rows × 16 with AVX2 and FMA, all of whose columns exist.
+func avx2(rows int) {
+	function(fmt.Sprintf("kernel256x%dx16", rows), "func(c *byte)")
+	t := tile{rows: rows, vectors: 2, size: 32, new: func() vec { return YMM() }, call: Load(Param("c"), GP64())}
+	t.emit()
 }
 
-// kernel256 emits a tile of rows × 16 with AVX2 and FMA. It reads and writes
-// all 16 columns and ignores mask.
-func kernel256(rows int) {
-	function(fmt.Sprintf("kernel256x%dx16", rows), kernelSignature)
-	p := loadPointers()
-	sum := make([][2]reg.VecVirtual, rows)
+// peak emits a loop of independent fused multiply-adds, 12 for each n: enough to
+// hide the latency of two units.
+func peak(name string, register func() vec) {
+	function(name, "func(n int)")
+	n := Load(Param("n"), GP64())
+	var sum [12]vec
 	for i := range sum {
-		for j := range sum[i] {
-			sum[i][j] = YMM()
-			VXORPS(sum[i][j], sum[i][j], sum[i][j])
-		}
+		sum[i] = register()
+		VXORPS(sum[i].AsX(), sum[i].AsX(), sum[i].AsX())
 	}
-	bs, x := [2]reg.VecVirtual{YMM(), YMM()}, [2]reg.VecVirtual{YMM(), YMM()}
-	p.loop(rows, func(u int) {
-		for j := range bs {
-			VMOVUPS(Mem{Base: p.b, Disp: 32 * j}, bs[j])
-		}
-		for i := range rows {
-			VBROADCASTSS(Mem{Base: p.a, Disp: 4 * (u*rows + i)}, x[i%2])
-			for j := range bs {
-				VFMADD231PS(x[i%2], bs[j], sum[i][j])
-			}
-		}
-		ADDQ(p.ldb, p.b)
-	})
-	set := func(i int) {
-		for j := range bs {
-			VMOVUPS(sum[i][j], Mem{Base: p.c, Disp: 32 * j})
-		}
+	x := register()
+	VXORPS(x.AsX(), x.AsX(), x.AsX())
+	Label("loop")
+	for _, s := range sum {
+		VFMADD231PS(x, x, s)
 	}
-	p.store(rows, func(i int) {
-		for j := range bs {
-			VADDPS(Mem{Base: p.c, Disp: 32 * j}, sum[i][j], sum[i][j])
-		}
-		set(i)
-	}, set)
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
 }

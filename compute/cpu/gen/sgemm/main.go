@@ -7,22 +7,18 @@ import . "github.com/mmcloughlin/avo/build"
 
 func main() {
 	ConstraintExpr("amd64")
-	for rows := 1; rows <= 14; rows++ {
-		kernel512(rows, 1)
-		kernel512(rows, 2)
+	for vectors, tallest := range []int{14, 14, 8} {
+		for rows := range tallest {
+			avx512(rows+1, vectors+1)
+		}
 	}
-	for rows := 1; rows <= 8; rows++ {
-		kernel512(rows, 3)
+	for rows := range 6 {
+		avx2(rows + 1)
 	}
-	for rows := 1; rows <= 6; rows++ {
-		kernel256(rows)
-	}
-	for vectors := 1; vectors <= 3; vectors++ {
-		rows512(vectors)
-	}
-	rows256()
-	transpose16()
+	rows16()
 	transpose8()
+	peak("peak512", func() vec { return ZMM() })
+	peak("peak256", func() vec { return YMM() })
 	Generate()
 }
 

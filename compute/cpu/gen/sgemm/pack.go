@@ -1,40 +1,18 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
-// The packing routines count strides in bytes. Rows are written at full width,
-// one after the other, so that a row's excess is overwritten by the next.
+// The packing routines count strides in bytes and use AVX2 alone: their
+// shuffles and inserts find more units in 256 bits than in 512.
 
-// rows512 copies k ≥ 1 rows of 16·vectors elements; those without a bit in mask
-// are not read and become zero.
-func rows512(vectors int) {
-	function(fmt.Sprintf("rows512x%d", 16*vectors), "func(k int, src *float32, lds int, dst *float32, ldd int, mask uint64)")
-	k, src, lds := Load(Param("k"), GP64()), Load(Param("src"), GP64()), Load(Param("lds"), GP64())
-	dst, ldd := Load(Param("dst"), GP64()), Load(Param("ldd"), GP64())
-	ks := masks(vectors)
-	z := make([]reg.VecVirtual, vectors)
-	for j := range z {
-		z[j] = ZMM()
-	}
-	copyRows(k, src, lds, dst, ldd, func() {
-		for j := range z {
-			VMOVUPS_Z(Mem{Base: src, Disp: 64 * j}, ks[j], z[j])
-		}
-		for j := range z {
-			VMOVUPS(z[j], Mem{Base: dst, Disp: 64 * j})
-		}
-	})
-}
-
-// rows256 copies k ≥ 1 rows of 16 elements of which the first n are read and the others become zero.
-func rows256() {
-	function("rows256x16", "func(k int, src *float32, lds int, dst *float32, ldd int, n int)")
+// rows16 copies k ≥ 1 rows of up to 16 elements. Only the first n of a row are
+// read; all 16 are written, the others as zero, for the next row to overwrite if rows are
+// nearer than that.
+func rows16() {
+	function("rows16", "func(k int, src *float32, lds int, dst *float32, ldd int, n int)")
 	k, src, lds := Load(Param("k"), GP64()), Load(Param("src"), GP64()), Load(Param("lds"), GP64())
 	dst, ldd := Load(Param("dst"), GP64()), Load(Param("ldd"), GP64())
 	n := GP64()
@@ -46,23 +24,17 @@ func rows256() {
 	for i := range 16 {
 		DATA(4*i, U32(i))
 	}
-	m, y := [2]reg.VecVirtual{YMM(), YMM()}, [2]reg.VecVirtual{YMM(), YMM()}
+	m, y := [2]vec{YMM(), YMM()}, [2]vec{YMM(), YMM()}
 	for j := range m {
 		VPCMPGTD(lanes.Offset(32*j), count, m[j])
 	}
-	copyRows(k, src, lds, dst, ldd, func() {
-		for j := range y {
-			VMASKMOVPS(Mem{Base: src, Disp: 32 * j}, m[j], y[j])
-		}
-		for j := range y {
-			VMOVUPS(y[j], Mem{Base: dst, Disp: 32 * j})
-		}
-	})
-}
-
-func copyRows(k, src, lds, dst, ldd reg.Register, row func()) {
 	Label("row")
-	row()
+	for j := range y {
+		VMASKMOVPS(Mem{Base: src, Disp: 32 * j}, m[j], y[j])
+	}
+	for j := range y {
+		VMOVUPS(y[j], Mem{Base: dst, Disp: 32 * j})
+	}
 	ADDQ(lds, src)
 	ADDQ(ldd, dst)
 	DECQ(k)
@@ -71,79 +43,45 @@ func copyRows(k, src, lds, dst, ldd reg.Register, row func()) {
 	RET()
 }
 
-const transposeSignature = "func(rows int, src *float32, lds int, dst *float32, ldd int)"
-
-// square loads a square block, of which only rows ≥ 1 rows exist (the last one stands for the
-// missing), transposes it in registers by shuffle and stores it.
-func square(n int, vector func() reg.VecVirtual, shuffle func(r, t []reg.VecVirtual)) {
-	rows := GP64()
-	Load(Param("rows"), rows)
-	src, dst, ldd := Load(Param("src"), GP64()), Load(Param("dst"), GP64()), Load(Param("ldd"), GP64())
-	lds, zero := GP64(), GP64()
-	Load(Param("lds"), lds)
-	XORQ(zero, zero)
-	r, t := make([]reg.VecVirtual, n), make([]reg.VecVirtual, n)
-	for i := range r {
-		r[i], t[i] = vector(), vector()
+// transpose8 writes n groups of four rows of eight elements: row p holds element
+// p of each of eight sources. Four elements of two sources fill a register, so that
+// only the 4×4 blocks in its halves are left to transpose.
+func transpose8() {
+	function("transpose8", "func(n int, src **float32, dst *float32, ldd int)")
+	n, table := Load(Param("n"), GP64()), Load(Param("src"), GP64())
+	dst, ldd := Load(Param("dst"), GP64()), Load(Param("ldd"), GP64())
+	var src [8]Mem
+	offset := GP64()
+	XORQ(offset, offset)
+	for i := range src {
+		p := GP64()
+		MOVQ(Mem{Base: table, Disp: 8 * i}, p)
+		src[i] = Mem{Base: p, Index: offset, Scale: 1}
 	}
+	r, t := make([]vec, 4), make([]vec, 4)
 	for i := range r {
-		VMOVUPS(Mem{Base: src}, r[i])
-		if i < n-1 {
-			DECQ(rows)
-			CMOVQEQ(zero, lds)
-			ADDQ(lds, src)
-		}
+		r[i], t[i] = YMM(), YMM()
 	}
-	shuffle(r, t)
+	Label("group")
 	for i := range r {
-		VMOVUPS(r[i], Mem{Base: dst})
-		if i < n-1 {
-			ADDQ(ldd, dst)
-		}
+		VMOVUPS(src[i], r[i].AsX())
+		VINSERTF128(U8(1), src[i+4], r[i], r[i])
 	}
-	VZEROUPPER()
-	RET()
-}
-
-// pairs transposes the 4×4 blocks of each 128-bit lane; the result is in r.
-func pairs(r, t []reg.VecVirtual) {
-	for i := 0; i < len(r); i += 2 {
+	for i := 0; i < 4; i += 2 {
 		VUNPCKLPS(r[i+1], r[i], t[i])
 		VUNPCKHPS(r[i+1], r[i], t[i+1])
 	}
-	for i := 0; i < len(r); i += 4 {
-		VUNPCKLPD(t[i+2], t[i], r[i])
-		VUNPCKHPD(t[i+2], t[i], r[i+1])
-		VUNPCKLPD(t[i+3], t[i+1], r[i+2])
-		VUNPCKHPD(t[i+3], t[i+1], r[i+3])
+	VUNPCKLPD(t[2], t[0], r[0])
+	VUNPCKHPD(t[2], t[0], r[1])
+	VUNPCKLPD(t[3], t[1], r[2])
+	VUNPCKHPD(t[3], t[1], r[3])
+	for i := range r {
+		VMOVUPS(r[i], Mem{Base: dst})
+		ADDQ(ldd, dst)
 	}
-}
-
-func transpose16() {
-	function("transpose16", transposeSignature)
-	square(16, func() reg.VecVirtual { return ZMM() }, func(r, t []reg.VecVirtual) {
-		pairs(r, t)
-		for i := range 4 {
-			VSHUFF32X4(U8(0x88), r[i+4], r[i], t[i])
-			VSHUFF32X4(U8(0xdd), r[i+4], r[i], t[i+4])
-			VSHUFF32X4(U8(0x88), r[i+12], r[i+8], t[i+8])
-			VSHUFF32X4(U8(0xdd), r[i+12], r[i+8], t[i+12])
-		}
-		for i := range 8 {
-			VSHUFF32X4(U8(0x88), t[i+8], t[i], r[i])
-			VSHUFF32X4(U8(0xdd), t[i+8], t[i], r[i+8])
-		}
-	})
-}
-
-func transpose8() {
-	function("transpose8", transposeSignature)
-	square(8, func() reg.VecVirtual { return YMM() }, func(r, t []reg.VecVirtual) {
-		pairs(r, t)
-		for i := range 4 {
-			VPERM2F128(U8(0x20), r[i+4], r[i], t[i])
-			VPERM2F128(U8(0x31), r[i+4], r[i], t[i+4])
-		}
-		copy(r, t)
-	})
+	ADDQ(U8(16), offset)
+	DECQ(n)
+	JNZ(LabelRef("group"))
+	VZEROUPPER()
+	RET()
 }

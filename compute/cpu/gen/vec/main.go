@@ -1,10 +1,12 @@
-// Command vec generates the AVX loops of package vec with avo.
+// Command vec generates the assembly of package vec with avo.
 package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"optimus/compute/cpu/gen/simd"
 )
 
 // width is how many elements an iteration takes: four vectors of eight.
@@ -16,7 +18,10 @@ func main() {
 	axpy()
 	scale()
 	finite()
-	Generate()
+	elementwise()
+	reductions()
+	dropout()
+	simd.Finish()
 }
 
 // function starts a function; none of them keeps its pointers.

@@ -1,0 +1,92 @@
+package conv
+
+import "slices"
+
+// tap is one term of a gather: where its inputs and weights lie, in bytes from
+// those of the tile, and which pixel of the tile it leaves out. The assembly
+// knows its shape.
+type tap struct {
+	x, w int
+	skip int
+}
+
+// The pixels of a tile that a tap may leave out.
+const (
+	skipNone = iota
+	skipFirst
+	skipLast
+)
+
+const size = 4 // bytes of an element
+
+// segment is a run of equal tiles in a row of outputs.
+type segment struct {
+	from, tiles, width int
+	taps               [][]tap // by class of rows
+}
+
+// tiling cuts n outputs into tiles of at most m, as even as they can be: width by
+// width, the wider first.
+func tiling(n, m int) []int {
+	tiles := (n + m - 1) / m
+	out := make([]int, tiles)
+	for i := range out {
+		out[i] = (n + tiles - 1 - i) / tiles
+	}
+	return out
+}
+
+// reach is one filter row or column as a gather sees it: output p reads input
+// p·stride + shift, of which those in [0,size) are not padding.
+type reach struct{ shift, stride, size int }
+
+func (r reach) of(p int) int { return p*r.stride + r.shift }
+
+func (r reach) inside(p int) bool {
+	q := r.of(p)
+	return q >= 0 && q < r.size
+}
+
+// span is the range of outputs, of n, that read no padding.
+func (r reach) span(n int) (lo, hi int) {
+	lo = max(0, (-r.shift+r.stride-1)/r.stride)
+	hi = min(n, (r.size-r.shift+r.stride-1)/r.stride)
+	return min(lo, n), max(hi, min(lo, n))
+}
+
+// skip is what a tile of the given outputs may leave out of a tap; not even
+// one pixel need be computed if it returns false.
+func (r reach) skip(from, width int) (kind int, any bool) {
+	lo, hi := r.span(from + width)
+	switch {
+	case max(lo, from) >= hi:
+		return 0, false
+	case width > 1 && !r.inside(from):
+		return skipFirst, true
+	case width > 1 && !r.inside(from+width-1):
+		return skipLast, true
+	}
+	return skipNone, true
+}
+
+// classes groups rows by the filter rows that reach the picture from them: class
+// of each of n rows, and a row of each class.
+func classes(n int, filter []reach) (class []int, example []int) {
+	key := func(row int) []bool {
+		k := make([]bool, len(filter))
+		for i, f := range filter {
+			k[i] = f.inside(row)
+		}
+		return k
+	}
+	for row := range n {
+		k := key(row)
+		c := slices.IndexFunc(example, func(e int) bool { return slices.Equal(key(e), k) })
+		if c < 0 {
+			c = len(example)
+			example = append(example, row)
+		}
+		class = append(class, c)
+	}
+	return class, example
+}

@@ -1,0 +1,234 @@
+package cpu
+
+import (
+	"fmt"
+
+	"optimus/compute"
+	"optimus/compute/cpu/conv"
+	"optimus/compute/cpu/plane"
+)
+
+// conv2D runs a planned convolution (package conv). Weights are packed once after
+// they have changed.
+type conv2D struct {
+	e             *executable
+	op            *compute.Conv2D
+	x, dx, y, dy  image
+	plans         map[int]*conv.Conv // by rows of the input: a time axis has many
+	plan          *conv.Conv         // of the batch at hand
+	w, dw, b, db  []float32
+	ahead, back   packed
+	grad          []float32 // packed
+	bias          []float32 // b, filled up to whole blocks
+	loaded        bool      // the copy of dy, if there is one, is that of this step
+	fwd, bwd, par func(task, thread int)
+	sums          func(task, thread int)
+}
+
+// packed are weights in the order of a plan.
+type packed struct {
+	w       []float32
+	plan    *conv.Conv
+	version int
+}
+
+func newConv2D(e *executable, op *compute.Conv2D) kernel {
+	k := &conv2D{e: e, op: op, plans: map[int]*conv.Conv{}}
+	k.w, k.dw = e.block(op.Filter)
+	k.b, k.db = e.block(op.B)
+	x, dx, y, dy := e.port(op.X), e.sink(op, op.DX), e.port(op.Y), e.port(op.DY)
+	var cfg conv.Config
+	if x.pic != nil {
+		cfg.X = conv.Halo{H: x.pic.HaloH, W: x.pic.HaloW}
+	}
+	if y.pic != nil {
+		cfg.Y = conv.Halo{H: y.pic.HaloH, W: y.pic.HaloW}
+	}
+	plan := k.planFor(op.In.H, cfg)
+	k.x, k.dx = newImage(e, x, plan.X()), newImage(e, dx, plan.DX())
+	k.y, k.dy = newImage(e, y, plan.Y()), newImage(e, dy, plan.Y())
+	k.ahead.w, k.grad = make([]float32, plan.ForwardSize()), make([]float32, plan.GradientSize())
+	if dx.data != nil {
+		k.back.w = make([]float32, plan.BackwardSize())
+	}
+	if k.b != nil {
+		k.bias = make([]float32, plane.Blocks(op.Out.C)*plane.Lanes)
+	}
+	k.fwd, k.bwd, k.par, k.sums = k.samples, k.samplesGrad, k.tile, k.biasGrad
+	return k
+}
+
+// planFor returns the plan for inputs of h rows.
+func (k *conv2D) planFor(h int, cfg conv.Config) *conv.Conv {
+	p, ok := k.plans[h]
+	if !ok {
+		var err error
+		if p, err = conv.New(shapeOf(k.op, h), cfg); err != nil {
+			panic(fmt.Sprintf("a convolution that could be planned for %d rows cannot for %d: %v", k.op.In.H, h, err))
+		}
+		k.plans[h] = p
+	}
+	return p
+}
+
+// shares is how many tasks the examples of a batch are split into.
+func (k *conv2D) shares() int { return min(k.e.threads, k.e.n) }
+
+func (k *conv2D) share(task int) (lo, hi int) {
+	n := k.shares()
+	return task * k.e.n / n, (task + 1) * k.e.n / n
+}
+
+func (k *conv2D) forward() {
+	k.plan = k.planFor(frame(k.op.In, k.x.port).H, conv.Config{X: k.x.halo, Y: k.y.halo})
+	k.x.layout, k.dx.layout, k.y.layout, k.dy.layout = k.plan.X(), k.plan.DX(), k.plan.Y(), k.plan.Y()
+	k.loaded = false
+	if k.ahead.stale(k.plan, k.e.versions[k.op.Filter]) {
+		k.plan.PackForward(k.ahead.w, k.w)
+	}
+	copy(k.bias, k.b)
+	k.e.pool.run(k.shares(), k.fwd)
+}
+
+func (p *packed) stale(plan *conv.Conv, version int) bool {
+	if p.plan == plan && p.version == version {
+		return false
+	}
+	p.plan, p.version = plan, version
+	return true
+}
+
+func (k *conv2D) samples(task, thread int) {
+	lo, hi := k.share(task)
+	for i := lo; i < hi; i++ {
+		k.x.load(i, k.e.scratch[thread])
+		k.y.begin(i)
+	}
+	k.plan.Forward(k.y.samples(), k.x.samples(), k.ahead.w, k.bias, lo, hi)
+	for i := lo; i < hi; i++ {
+		k.y.store(i, k.e.scratch[thread])
+	}
+}
+
+func (k *conv2D) inputGrad() {
+	if k.back.stale(k.plan, k.e.versions[k.op.Filter]) {
+		k.plan.PackBackward(k.back.w, k.w)
+	}
+	k.e.pool.run(k.shares(), k.bwd)
+	k.loaded = true
+}
+
+func (k *conv2D) samplesGrad(task, thread int) {
+	lo, hi := k.share(task)
+	for i := lo; i < hi; i++ {
+		k.dy.load(i, k.e.scratch[thread])
+		k.dx.begin(i)
+	}
+	k.plan.BackwardData(k.dx.samples(), k.dy.samples(), k.back.w, k.dx.add && k.dx.shadow == nil, lo, hi)
+	for i := lo; i < hi; i++ {
+		k.dx.store(i, k.e.scratch[thread])
+	}
+}
+
+func (k *conv2D) paramGrad() {
+	for i := range k.e.n {
+		if !k.loaded {
+			k.dy.load(i, k.e.scratch[0])
+		}
+	}
+	clear(k.grad)
+	k.e.pool.run(k.plan.Tasks(), k.par)
+	k.plan.UnpackGradient(k.dw, k.grad)
+	if k.db != nil {
+		k.e.pool.run(k.op.Out.C, k.sums)
+	}
+}
+
+func (k *conv2D) tile(task, _ int) {
+	k.plan.BackwardWeights(k.grad, k.x.samples(), k.dy.samples(), k.e.n, task, task+1)
+}
+
+// biasGrad adds the gradient of a channel up, in float64.
+func (k *conv2D) biasGrad(o, _ int) {
+	out, total := frame(k.op.Out, k.y.port), 0.0
+	for i := range k.e.n {
+		for y := range out.H {
+			row, step := k.dy.line(i, o, y, out.H, out.W)
+			for j := range out.W {
+				total += float64(row[j*step])
+			}
+		}
+	}
+	k.db[o] += float32(total)
+}
+
+// image is a buffer as a convolution reads and writes it: as it is, or where it is
+// held otherwise, a copy.
+type image struct {
+	port
+	halo   conv.Halo // of the buffer
+	layout conv.Layout
+	shadow []float32
+}
+
+func newImage(e *executable, p port, l conv.Layout) image {
+	m := image{port: p, layout: l}
+	if p.data == nil {
+		return m
+	}
+	if p.pic != nil {
+		m.halo = conv.Halo{H: p.pic.HaloH, W: p.pic.HaloW}
+	}
+	if p.pic == nil || l.Plain || m.halo != l.Halo {
+		m.shadow = make([]float32, e.capacity*l.Size())
+		e.reserve(l.C * l.H * l.W)
+	}
+	return m
+}
+
+func (m *image) samples() conv.Samples {
+	if m.shadow != nil {
+		return conv.Samples{Data: m.shadow, Stride: m.layout.Size()}
+	}
+	return conv.Samples{Data: m.data, Stride: m.len()}
+}
+
+// begin prepares example i for a writer.
+func (m *image) begin(i int) {
+	if m.shadow == nil {
+		for b := range plane.Blocks(m.pic.channels) {
+			m.target(i, b, false)
+		}
+	}
+}
+
+func (m *image) copy(i int) []float32 {
+	n := m.layout.Size()
+	return m.shadow[i*n : (i+1)*n]
+}
+
+// load brings example i to its copy.
+func (m *image) load(i int, scratch []float32) {
+	switch {
+	case m.shadow == nil:
+	case m.pic == nil:
+		m.layout.Put(m.copy(i), m.at(i))
+	default:
+		rows := scratch[:m.layout.C*m.layout.H*m.layout.W]
+		m.toRows(i, rows)
+		m.layout.Put(m.copy(i), rows)
+	}
+}
+
+// store takes the copy of example i back to rows.
+func (m *image) store(i int, scratch []float32) {
+	switch {
+	case m.shadow == nil:
+	case m.add:
+		rows := scratch[:m.layout.C*m.layout.H*m.layout.W]
+		m.layout.Get(rows, m.copy(i))
+		add(m.at(i), rows)
+	default:
+		m.layout.Get(m.at(i), m.copy(i))
+	}
+}

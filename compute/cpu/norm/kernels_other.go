@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package norm
+
+func kernelsAt(string) *kernels { return &plain }
