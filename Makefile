@@ -23,8 +23,11 @@ generate: ## write the generated files anew
 bench: ## run all benchmarks, six times each, for benchstat
 	go test -run '^$$' -bench . -benchmem -count 6 ./...
 
-soak: ## run the tests of concurrent packages again and again, in random order (SOAK=20 times)
+# OPTIMUS_SOAK=1 makes the tests of live processes run in full: kill -9 of each
+# member in each phase of a rescale, a hundred kills of a whole job while it saves.
+soak: ## run the tests of concurrent packages again and again, in random order (SOAK=20 times), and those that kill live processes in full
 	GOFLAGS="-count=$(or $(SOAK),20) -shuffle=on" .ci/run race
+	OPTIMUS_SOAK=1 go test -count=3 -shuffle=on -timeout 30m -run 'BO04_Server|BO13|BO15|Process' ./train
 
 fuzz: ## run every fuzz target for a few seconds
 	.ci/run fuzz

@@ -82,7 +82,7 @@ func (c *Controller) ledgerNow() (*order.Ledger, error) {
 		return nil, err
 	}
 	for _, m := range c.holders() {
-		l.Release(m.String())
+		l.Return(m.String())
 	}
 	return l, nil
 }
@@ -230,7 +230,11 @@ func (c *Controller) asyncProgress(p *peer, m Message) {
 	if m.Report.Weight > 0 {
 		c.skips = 0
 	}
-	c.event(Event{Kind: StepDone, Gen: m.Gen, Step: c.step, Reports: []Report{*m.Report}, Workers: []int{m.From.ID}, Servers: len(g.Servers)})
+	done := Event{Kind: StepDone, Gen: m.Gen, Step: c.step, Reports: []Report{*m.Report}, Workers: []int{m.From.ID}, Servers: len(g.Servers)}
+	if m.Chunk != nil {
+		done.Epoch = m.Chunk.Chunk.Epoch
+	}
+	c.event(done)
 	if h := c.async.held[m.From]; h != nil && m.Chunk != nil && m.Chunk.Chunk == h.Chunk {
 		h.Most = max(0, h.Most-1)
 		c.book(m.From, h, m.Chunk.UpTo)

@@ -28,7 +28,7 @@ func TestChaosBSP(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, seed, chaosConfig(BSP, rng))
 		w.kills, w.zombies, w.rescales, w.leaves, w.checkpoints = rng.IntN(6), rng.IntN(3), rng.IntN(6), rng.IntN(3), rng.IntN(4)
-		w.failWrites, w.stop = rng.IntN(8) == 0, rng.IntN(4) == 0
+		w.failWrites, w.stop, w.rot = rng.IntN(8) == 0, rng.IntN(4) == 0, rng.IntN(4) == 0
 		if rng.IntN(3) == 0 {
 			for s := range w.cfg.Steps {
 				w.bad[s+1] = rng.IntN(8) == 0
@@ -43,7 +43,8 @@ func TestChaosBSP(t *testing.T) {
 }
 
 // TestChaosASP plays jobs without common steps; calm ones must do every example
-// exactly once, whatever the rescales.
+// exactly once, whatever the rescales. At each cut the world checks that every
+// push of a live worker is on all servers or on none.
 func TestChaosASP(t *testing.T) {
 	for _, mode := range []Mode{ASP, SSP} {
 		ended := map[State]int{}
@@ -54,7 +55,7 @@ func TestChaosASP(t *testing.T) {
 				cfg.Steps = 1000 // the epochs end the job
 			}
 			w := newWorld(t, seed, cfg)
-			w.stop = rng.IntN(6) == 0
+			w.stop, w.rot = rng.IntN(6) == 0, rng.IntN(4) == 0
 			w.rescales, w.checkpoints = rng.IntN(6), rng.IntN(4)
 			if rng.IntN(2) == 0 {
 				w.kills, w.zombies, w.leaves = rng.IntN(6), rng.IntN(3), rng.IntN(3)

@@ -99,15 +99,6 @@ func (c *Controller) noteLeavers(t *transition, old *Generation, cut bool) {
 	}
 }
 
-// dismissUnwanted sends away, once all stand still, those who asked to leave.
-func (c *Controller) dismissUnwanted() {
-	for _, p := range c.sorted() {
-		if c.unwanted[p.Member] && !c.next.gen.Has(p.Member) {
-			c.dismiss(p.Member, "it asked to leave")
-		}
-	}
-}
-
 // dismissLeavers sends those away whom nobody needs any more.
 func (c *Controller) dismissLeavers() {
 	rest := c.leavers[:0]

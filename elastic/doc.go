@@ -34,7 +34,18 @@
 // buffer it until the commit. Workers hold a lease (they may run to step L), so
 // that a boundary of at least the largest L granted needs no pause to agree on.
 // After a loss or a veto the members are halted first and the boundary is the
-// newest version that every piece has.
+// newest version that every piece has, or the newest checkpoint that is whole.
+//
+// # Without common steps
+//
+// In modes asp and ssp a piece applies a push when it comes, so that no version
+// is the same everywhere but when nobody pushes. Before pieces are cut, and for a
+// checkpoint, the workers drain: each finishes the push that it has begun, on all
+// pieces, reports it and says Halted, and begins none. Only then do the servers
+// stand still. A push is on some pieces only where its worker was lost in the
+// midst of it; the examples of that push are then used again. A worker that does
+// not answer is lost after Config.PhaseLimit; one that waits for a lost server
+// gives its push up, since all pieces then come from a checkpoint.
 //
 // Decisions are journalled before they are acted on: see Ready.
 package elastic

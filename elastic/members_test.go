@@ -2,6 +2,8 @@ package elastic
 
 import (
 	"encoding/json"
+	"fmt"
+	"hash/fnv"
 	"slices"
 )
 
@@ -23,6 +25,21 @@ type store struct {
 	filled   bool
 	got      int64
 	reported bool
+	took     map[pushID]bool // asp, ssp: applied in this generation
+}
+
+// pushID names a push of a job without common steps.
+type pushID struct {
+	from Member
+	seq  int64
+}
+
+// value is what a push adds to every element: sums that differ between two
+// elements show a push that is on one of them only, or on one of them twice.
+func (p pushID) value() uint64 {
+	f := fnv.New64a()
+	fmt.Fprint(f, p)
+	return f.Sum64()
 }
 
 type outgoing struct {
@@ -67,7 +84,7 @@ func (s *fakeServer) do(o Order) {
 	w, self := s.w, s.member.Self
 	switch o.Do {
 	case DoInstall:
-		s.next = &store{gen: o.Gen, pushes: map[int64]map[Member]bool{}, missing: map[Move]bool{}, now: map[elem]uint64{}}
+		s.next = &store{gen: o.Gen, pushes: map[int64]map[Member]bool{}, missing: map[Move]bool{}, now: map[elem]uint64{}, took: map[pushID]bool{}}
 		for _, m := range o.Moves {
 			s.next.missing[m] = true
 		}
@@ -343,6 +360,27 @@ func (s *fakeServer) push(gen int, step int64, from Member) verdict {
 	return ok
 }
 
+// pushOne applies a push in mode asp or ssp; false tells the worker to refresh. A
+// server that stands still while a live worker pushes to it would leave that push
+// on some servers only.
+func (s *fakeServer) pushOne(gen int, p pushID) bool {
+	if s.frozen || s.cur.gen.Number > gen {
+		t := s.w.ctl.next
+		if s.w.ctl.peers[p.from] != nil && s.w.ctl.gen.Number == gen && (t == nil || t.source != FromCheckpoint) {
+			s.w.fatalf("%s stands still in the middle of a push of %s", s.member.Self, p.from)
+		}
+		return false
+	}
+	if !s.cur.took[p] {
+		s.cur.took[p] = true
+		v := p.value()
+		for e := range s.cur.now {
+			s.cur.now[e] += v
+		}
+	}
+	return true
+}
+
 // apply makes the versions that all workers have contributed to.
 func (s *fakeServer) apply() {
 	c := s.cur
@@ -396,7 +434,7 @@ type fakeWorker struct {
 	stuck   bool // refused: waits for another directive
 	at      int  // asp: position in the chunk
 	most    int64
-	seq     int64
+	seq     int64 // asp: of the push under way or the last one
 }
 
 // todo returns the worker's next move, nil if it has to wait.
@@ -499,7 +537,7 @@ func (k *fakeWorker) assess(d Directive) func() {
 	}
 }
 
-// work makes one push of a chunk, to all servers at once.
+// work trains a chunk, a push at a time, one server after the other.
 func (k *fakeWorker) work(d Directive) func() {
 	self := k.member.Self
 	if k.at >= d.Work.Chunk.Hi || k.most == 0 {
@@ -510,10 +548,30 @@ func (k *fakeWorker) work(d Directive) func() {
 			k.w.send(self, Message{Kind: WantChunk, Gen: d.Push.Number, Chunk: &done})
 		}
 	}
-	for _, a := range d.Push.Servers {
-		if s := k.w.servers[a.Member]; s == nil || s.frozen || s.cur == nil || s.cur.gen.Number != d.Push.Number {
-			return nil
+	if k.member.pushing == (Directive{}) {
+		return func() {
+			if !k.member.Pushing(d) {
+				k.w.fatalf("%s may not do what it was told to do", self)
+			}
+			k.seq++
+			k.pushed = map[Member]bool{}
 		}
+	}
+	for _, a := range d.Push.Servers {
+		s := k.w.servers[a.Member]
+		if k.pushed[a.Member] || s == nil || s.cur == nil || s.cur.gen.Number < d.Push.Number {
+			continue // a server that has not heard of the commit makes the worker wait
+		}
+		return func() {
+			if s.pushOne(d.Push.Number, pushID{self, k.seq}) {
+				k.pushed[a.Member] = true
+			} else {
+				k.stuck = true
+			}
+		}
+	}
+	if len(k.pushed) < len(d.Push.Servers) {
+		return nil
 	}
 	return func() {
 		hi := min(k.at+d.Work.Batch, d.Work.Chunk.Hi)
@@ -521,9 +579,11 @@ func (k *fakeWorker) work(d Directive) func() {
 			k.w.counts[[2]int{d.Work.Chunk.Epoch, k.at}]++
 		}
 		k.most--
-		k.seq++
 		done := *d.Work
 		done.UpTo = k.at
 		k.w.send(self, Message{Kind: Progress, Gen: d.Push.Number, Step: k.seq, Report: &Report{Weight: 1}, Chunk: &done})
+		for _, a := range k.member.Pushed() {
+			k.w.send(self, a)
+		}
 	}
 }

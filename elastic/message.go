@@ -89,7 +89,7 @@ const (
 	Extracted   Kind = "extracted"   // server: version Step is complete here; its digest
 	Received    Kind = "received"    // server: everything that server Peer sends has come
 	Moved       Kind = "moved"       // server: every piece of Gen is here; its digest
-	Halted      Kind = "halted"      // stopped; server: lowest version in Step
+	Halted      Kind = "halted"      // stopped; server: lowest version in Step; worker (asp, ssp): no push is under way
 	Progress    Kind = "progress"    // worker: step Step is pushed and acknowledged
 	Evaluated   Kind = "evaluated"   // worker: its share of the evaluation of version Step
 	Vetoed      Kind = "vetoed"      // server: a non-finite value in step Step
@@ -107,7 +107,8 @@ const (
 	Switch   Kind = "switch"   // Step is the boundary of generation Gen
 	Commit   Kind = "commit"   // generation Gen rules
 	Drop     Kind = "drop"     // generation Gen will not come
-	Halt     Kind = "halt"     // stop, answer Halted
+	Halt     Kind = "halt"     // stop, answer Halted; with Source checkpoint all that is under way is void
+	Resume   Kind = "resume"   // worker (asp, ssp): go on in the same generation after a halt
 	Lease    Kind = "lease"    // worker: may run to Step
 	Snapshot Kind = "snapshot" // server: write version Step as snapshot ID
 	Evaluate Kind = "evaluate" // worker (asp, ssp): evaluate now
@@ -134,7 +135,7 @@ type Message struct {
 	Addr string `json:"addr,omitempty"`
 	PID  int    `json:"pid,omitempty"`
 
-	// Prepare and Switch
+	// Prepare, Switch and Halt
 	Old        *Generation `json:"old,omitempty"`
 	Next       *Generation `json:"next,omitempty"`
 	Source     Source      `json:"source,omitempty"`
@@ -176,7 +177,7 @@ type Message struct {
 type Report struct {
 	Loss    float64 `json:"loss"`
 	Weight  int64   `json:"weight"`
-	Metric  float64 `json:"metric"`
+	Counts  []int64 `json:"counts,omitempty"` // what the workload's metric is made of
 	IDs     []int   `json:"ids,omitempty"`
 	Pull    float64 `json:"pull_s,omitempty"`
 	Compute float64 `json:"compute_s,omitempty"`

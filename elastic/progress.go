@@ -112,7 +112,7 @@ func (c *Controller) whole(s *shares) (reports []Report, workers []int, ok bool)
 		return nil, nil, false
 	}
 	g := c.generation(s.gen)
-	if g == nil || c.next != nil && g == c.next.gen {
+	if g == nil || g != c.gen && c.next != nil && g == c.next.gen {
 		return nil, nil, false
 	}
 	for _, a := range g.Workers {
@@ -163,7 +163,7 @@ func (c *Controller) closeStep() {
 	if s != nil && c.generation(s.gen) != nil {
 		g = c.generation(s.gen)
 	}
-	e := Event{Kind: StepDone, Gen: g.Number, Step: c.step, Servers: len(g.Servers)}
+	e := Event{Kind: StepDone, Gen: g.Number, Step: c.step, Epoch: c.cfg.Plan.Epoch(c.step), Servers: len(g.Servers)}
 	for _, a := range g.Workers {
 		if r, ok := s.get(a.Member); ok {
 			e.Reports, e.Workers = append(e.Reports, r), append(e.Workers, a.ID)
@@ -239,6 +239,9 @@ func (c *Controller) settle() {
 		return
 	}
 	c.dismissLeavers()
+	if c.next == nil {
+		c.rearm()
+	}
 	c.checkEnd()
 	c.advance()
 }

@@ -36,8 +36,11 @@ const (
 	StepSkipped   EventKind = "skipped"     // Step was vetoed: Reason; takes back its StepDone, if that came first
 	SnapshotWhole EventKind = "snapshot"    // all shards of Snapshot are on disk
 	SnapshotLost  EventKind = "no-snapshot" // the checkpoint at Step was not written: Reason
-	Answered      EventKind = "answered"    // command ID is done, Reason says what went wrong
-	StateChanged  EventKind = "state"       // State, Reason
+	// CheckpointWanted asks the shell for the newest checkpoint that it has
+	// verified; its answer is Controller.CheckpointFound of the same Gen.
+	CheckpointWanted EventKind = "checkpoint-wanted"
+	Answered         EventKind = "answered" // command ID is done, Reason says what went wrong
+	StateChanged     EventKind = "state"    // State, Reason
 )
 
 // Event is one thing that happened. Which fields count depends on Kind.
@@ -54,6 +57,7 @@ type Event struct {
 	Reports  []Report // in rank order
 	Workers  []int    // their ids
 	Servers  int
+	Epoch    int // that the examples of Step belong to (StepDone)
 	Missing  int // workers lost with their report of a step that was made (StepDone)
 	Transfer *Transfer
 	Snapshot *SnapshotTaken

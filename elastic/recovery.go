@@ -40,7 +40,7 @@ func (c *Controller) lost(m Member, cause string) {
 	}
 	reason := fmt.Sprintf("%s was lost (%s)", m, cause)
 	switch {
-	case t == nil, t.source != FromPeers, t.phase == phaseHalt, t.phase == phaseSwitch && !c.superfluous(m):
+	case t == nil, t.source != FromPeers, t.halt && t.phase != phaseSwitch, t.phase == phaseSwitch && !c.superfluous(m):
 		c.setback(recovery{reason: reason})
 	case t.phase == phaseSwitch:
 		delete(t.waiting, m)
@@ -102,7 +102,7 @@ func (c *Controller) superfluous(m Member) bool {
 }
 
 // recover halts everybody and goes on from the newest version that all servers
-// hold, or from the last checkpoint if one of them is gone.
+// hold, or from the newest checkpoint that is whole if one of them is gone.
 func (c *Controller) recover(r recovery) {
 	if t := c.next; t != nil { // what the transition given up was to do is still to be done
 		r.skip = max(r.skip, t.skip)
@@ -115,12 +115,13 @@ func (c *Controller) recover(r recovery) {
 	}
 	t := &transition{source: FromSelf, halt: true, skip: r.skip, reason: r.reason}
 	if c.serverGone() {
-		if c.newest == nil {
+		written := func(sn *snapshot) bool { return sn.whole } // its manifest is being written
+		if c.newest == nil && !slices.ContainsFunc(c.snaps, written) {
 			c.fail(r.reason + "; its pieces had no other copy and no checkpoint was taken yet: train with --checkpoint-every N")
 			return
 		}
-		t.source, t.boundary, t.checkpoint, t.skip = FromCheckpoint, c.newest.Step, c.newest.Dir, 0
-		t.restores = c.newest
+		t.source, t.skip = FromCheckpoint, 0
+		c.dropSnapshots(t)
 		c.reopen()
 	}
 	if c.state != Finishing {
@@ -173,34 +174,21 @@ func (c *Controller) restart(r recovery) {
 	}
 }
 
-// enterHalt tells the old members to stop. The servers answer with the lowest
-// version they hold; when a job without common steps drains, the workers answer
-// once their pushes are acknowledged.
-func (c *Controller) enterHalt() {
+// CheckpointFound answers CheckpointWanted of generation gen: the newest
+// checkpoint of this job that is whole to the last byte, or what is wrong with
+// those that there are.
+func (c *Controller) CheckpointFound(gen int, found *Newest, problem string) {
 	t := c.next
-	for _, p := range c.sorted() {
-		if !p.hello || !c.gen.Has(p.Member) {
-			continue
-		}
-		c.send(Message{Kind: Halt, To: p.Member, Gen: c.gen.Number})
-		if t.source == FromCheckpoint {
-			continue
-		}
-		if p.Role == Server || c.cfg.Mode != BSP {
-			t.waiting[p.Member] = true
-		}
+	if t == nil || t.phase != phaseVerify || t.gen.Number != gen {
+		return // asked for a transition that was given up
 	}
-}
-
-func (c *Controller) halted(m Message) {
-	t := c.next
-	if t == nil || t.phase != phaseHalt || m.Gen != c.gen.Number {
+	if found == nil {
+		c.fail(fmt.Sprintf("%s; its pieces had no other copy and no checkpoint is whole: %s", t.reason, problem))
 		return
 	}
-	if m.From.Role == Server && t.waiting[m.From] && m.Step != NoVersion {
-		t.versions = append(t.versions, m.Step)
-	}
-	c.arrived(phaseHalt, m)
+	c.newest, t.restores = found, found
+	t.boundary, t.checkpoint = found.Step, found.Dir
+	c.enter(phaseLaunch)
 }
 
 // vetoed handles a non-finite value that a server found. All servers go back to

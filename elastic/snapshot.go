@@ -56,18 +56,25 @@ func (c *Controller) addSnapshot(sn *snapshot) {
 }
 
 // arm gives a snapshot to the servers, unless a boundary is already fixed: then
-// the next generation's servers get it.
+// the next generation's servers get it. In modes asp and ssp it waits until the
+// job stands still.
 func (c *Controller) arm(sn *snapshot) {
 	if c.gen == nil || c.state.Final() {
 		return
 	}
-	if t := c.next; t != nil && t.paused && t.source == FromSelf && t.phase == phaseHalt && len(t.waiting) == 0 {
+	switch t := c.next; {
+	case t != nil && (t.paused && t.source == FromSelf && t.phase == phaseHalt && len(t.waiting) == 0 || t.phase == phaseSave):
 		if c.cfg.Mode == BSP {
 			sn.at = slices.Min(t.versions)
 		}
-	} else if t != nil && (t.phase == phaseSwitch || t.forced()) {
+	case t != nil && (t.phase == phaseSwitch || t.forced()):
 		return
-	} else if !sn.periodic {
+	case c.cfg.Mode != BSP:
+		if t == nil {
+			c.save()
+		}
+		return
+	case !sn.periodic:
 		sn.at = max(c.lease.granted, c.step)
 	}
 	sn.gen, sn.servers = c.gen.Number, c.gen.Servers
@@ -121,7 +128,8 @@ func (c *Controller) schedulePeriodic() {
 		return
 	}
 	if c.cfg.Mode != BSP {
-		if c.step >= c.periodic+n {
+		waits := func(sn *snapshot) bool { return sn.periodic && !sn.given() }
+		if c.step >= c.periodic+n && !slices.ContainsFunc(c.snaps, waits) {
 			c.periodic = c.step - c.step%n
 			c.addSnapshot(&snapshot{periodic: true})
 		}
@@ -163,6 +171,9 @@ func (c *Controller) snapshotStep(m Message) {
 	switch {
 	case m.Kind == Armed:
 		delete(sn.unarmed, m.From)
+		if !c.unarmed(m.From) {
+			c.arrived(phaseSave, m)
+		}
 		c.grant()
 	case m.Reason != "":
 		c.SnapshotCommitted(sn.id, "", fmt.Sprintf("%s: %s", m.From, m.Reason))
@@ -223,6 +234,11 @@ func (c *Controller) writing(m Member) bool {
 		}
 	}
 	return false
+}
+
+// unarmed reports whether a server has yet to say that it knows of a snapshot.
+func (c *Controller) unarmed(m Member) bool {
+	return slices.ContainsFunc(c.snaps, func(sn *snapshot) bool { return sn.unarmed[m] })
 }
 
 // dropSnapshots takes back those that lie beyond the version to which a

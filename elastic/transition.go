@@ -9,9 +9,13 @@ import (
 // Phase is where a transition stands.
 type Phase string
 
-// The phases, in order. A forced transition halts the old members first.
+// The phases. A forced transition begins with those in which the old members
+// come to a stop; in modes asp and ssp every other one has them before its switch.
 const (
-	phaseHalt    Phase = "halt"
+	phaseDrain   Phase = "drain"  // asp, ssp: the workers finish the push under way
+	phaseHalt    Phase = "halt"   // the servers take no more pushes
+	phaseSave    Phase = "save"   // the servers pin the state of a drained job
+	phaseVerify  Phase = "verify" // the shell looks for a checkpoint that is whole
 	phaseLaunch  Phase = "launch"
 	phasePrepare Phase = "prepare"
 	phaseSwitch  Phase = "switch"
@@ -37,6 +41,7 @@ type transition struct {
 	stalled int             // ticks since somebody answered
 
 	paused    bool            // too few workers: waits for a command or a newcomer
+	saves     bool            // asp, ssp: only a checkpoint, after which gen, which rules, goes on
 	versions  []int64         // lowest version of each server that halted
 	from      map[int]bool    // old servers (index) that still have to report their digest
 	pairs     map[[2]int]bool // (from, to) assignment indices that still move pieces
@@ -61,7 +66,7 @@ func (c *Controller) begin(t *transition, p, w int) error {
 	c.next = t
 	c.journal(Entry{Kind: "prepare", Gen: g.Number, Incarnation: c.incarnation, Generation: g, Source: t.source, Reason: t.reason})
 	if t.halt {
-		c.enter(phaseHalt)
+		c.enter(c.stopping())
 	} else {
 		c.enter(phaseLaunch)
 	}
@@ -79,10 +84,19 @@ func (c *Controller) counts() [2]int {
 func (c *Controller) enter(phase Phase) {
 	t := c.next
 	t.phase, t.stalled, t.waiting = phase, 0, map[Member]bool{}
-	c.event(Event{Kind: PhaseBegan, Gen: t.gen.Number, Phase: phase})
+	if !t.saves {
+		c.event(Event{Kind: PhaseBegan, Gen: t.gen.Number, Phase: phase})
+	}
 	switch phase {
+	case phaseDrain:
+		c.enterDrain()
 	case phaseHalt:
 		c.enterHalt()
+	case phaseSave:
+		c.enterSave()
+	case phaseVerify:
+		c.event(Event{Kind: CheckpointWanted, Gen: t.gen.Number})
+		return // CheckpointFound goes on
 	case phaseLaunch:
 		for _, m := range t.members() {
 			if p := c.peers[m]; p != nil && !p.hello {
@@ -121,29 +135,22 @@ func (c *Controller) arrived(phase Phase, m Message) {
 	if len(t.waiting) > 0 {
 		return
 	}
-	if phase == phaseHalt {
-		c.dismissUnwanted()
-	}
-	if t.paused {
-		c.savePaused()
-		return
-	}
-	switch phase {
-	case phaseLaunch:
+	switch {
+	case phase == phaseDrain && t.saves:
+		c.enter(phaseSave)
+	case phase == phaseDrain:
+		c.enter(phaseHalt)
+	case phase == phaseSave:
+		c.resumeSaved()
+	case phase == phaseHalt:
+		c.stopped()
+	case phase == phaseLaunch:
 		c.enter(phasePrepare)
-	case phasePrepare:
-		if c.cfg.Mode != BSP && t.source == FromPeers {
-			t.halt = true // no boundary without steps in common: drain, then cut
-			c.enter(phaseHalt)
-			return
-		}
+	case phase == phasePrepare && c.cfg.Mode != BSP && t.source == FromPeers:
+		t.halt = true // no boundary without steps in common: drain, then cut
+		c.enter(c.stopping())
+	case phase == phasePrepare:
 		c.enter(phaseSwitch)
-	case phaseHalt:
-		if t.source == FromPeers {
-			c.enter(phaseSwitch)
-			return
-		}
-		c.enter(phaseLaunch)
 	}
 }
 
@@ -195,8 +202,9 @@ func (c *Controller) enterSwitch() {
 	t.transfer.Boundary = t.boundary
 	t.from, t.pairs = map[int]bool{}, map[[2]int]bool{}
 	if t.source == FromPeers {
-		for i := range c.gen.Servers {
+		for i, a := range c.gen.Servers {
 			t.from[i] = true
+			t.waiting[a.Member] = true // who stays reports its digest before what it has received
 		}
 		for _, m := range Moves(c.gen, t.gen) {
 			t.pairs[[2]int{m.From, m.To}] = true
@@ -227,6 +235,9 @@ func (c *Controller) transferred(m Message) {
 			t.sumParams += m.Params
 			t.sumState += m.State
 		}
+		if t.gen.Index(m.From) < 0 {
+			delete(t.waiting, m.From)
+		}
 	case Received:
 		if i := t.gen.Index(m.From); i >= 0 {
 			delete(t.pairs, [2]int{m.Peer, i})
@@ -254,7 +265,7 @@ func (c *Controller) tryCommit() {
 	if !t.forced() && c.evaluationDue(t.boundary) && !c.serverGone() {
 		return
 	}
-	if t.source == FromPeers && len(t.from) == 0 && (t.sumParams != t.transfer.Params || t.sumState != t.transfer.State) {
+	if t.source == FromPeers && (t.sumParams != t.transfer.Params || t.sumState != t.transfer.State) {
 		c.setback(recovery{reason: fmt.Sprintf("digests of the moved pieces differ in generation %d", t.gen.Number)})
 		return
 	}
@@ -269,6 +280,9 @@ func (c *Controller) abort(reason string, retry bool) {
 		return
 	}
 	c.next = nil
+	if t.saves {
+		return // only the workers stand still, and who gives a save up halts them again
+	}
 	c.journal(Entry{Kind: "abort", Gen: t.gen.Number, Reason: reason})
 	c.event(Event{Kind: Aborted, Gen: t.gen.Number, Phase: t.phase, Reason: reason})
 	switch {
@@ -300,14 +314,18 @@ func (c *Controller) serverGone() bool {
 // however long a step takes.
 func (c *Controller) checkDeadline() {
 	t := c.next
-	if t == nil || t.paused || t.phase == phaseSwitch && !t.forced() && c.step < t.boundary {
+	if t == nil || t.phase == phaseSwitch && !t.forced() && c.step < t.boundary {
 		return
 	}
 	t.stalled++
-	if t.stalled <= c.cfg.PhaseLimit || len(t.waiting) == 0 {
+	if t.stalled <= c.cfg.PhaseLimit || len(t.waiting) == 0 && t.phase != phaseVerify {
 		return
 	}
 	t.stalled = 0
+	if t.phase == phaseVerify {
+		c.fail(fmt.Sprintf("%s; no checkpoint was found whole within %d ticks: look at the disk", t.reason, c.cfg.PhaseLimit))
+		return
+	}
 	for _, p := range c.sorted() {
 		if t.waiting[p.Member] && c.next == t {
 			c.lost(p.Member, fmt.Sprintf("did not finish phase %s within %d ticks", t.phase, c.cfg.PhaseLimit))
@@ -317,8 +335,11 @@ func (c *Controller) checkDeadline() {
 
 // Waiting names the members that the transition under way waits for.
 func (c *Controller) Waiting() string {
-	if c.next == nil {
+	switch {
+	case c.next == nil:
 		return ""
+	case c.next.phase == phaseVerify:
+		return "phase verify waits for the newest checkpoint to be read and compared with its checksums"
 	}
 	var names []string
 	for _, p := range c.sorted() {

@@ -46,6 +46,8 @@ type WorkerMember struct {
 	assess   int64 // version that waits for its evaluation; 0 for none
 	work     *Work
 	asked    bool
+	pushing  Directive // whose push is under way (asp, ssp)
+	owed     int       // generation of a Halt that is answered once it is made; 0 for none
 	halted   bool
 	quit     bool
 	why      string
@@ -75,9 +77,18 @@ func (w *WorkerMember) Receive(m Message) (answers []Message) {
 		}
 	case Halt:
 		w.halted, w.late = true, nil
-		if w.Mode != BSP {
-			w.work, w.asked = nil, false
-			answers = append(answers, Message{Kind: Halted, Gen: m.Gen})
+		if w.Mode == BSP {
+			break // the step under way is void and made again
+		}
+		w.work, w.asked = nil, false
+		if m.Source == FromCheckpoint {
+			w.pushing = Directive{} // it may wait for a server that is gone, and its pieces will be replaced
+		}
+		w.owed = m.Gen
+		answers = w.drained()
+	case Resume:
+		if w.gen != nil && w.gen.Number == m.Gen {
+			w.halted = false
 		}
 	case Lease:
 		if w.gen != nil && w.gen.Number == m.Gen {
@@ -135,6 +146,39 @@ func (w *WorkerMember) Did(step int64) {
 // Assessed tells that the evaluation is reported.
 func (w *WorkerMember) Assessed() { w.assess = 0 }
 
+// Pushing asks to begin the push of directive d, and is told whether d still
+// stands. In modes asp and ssp each piece applies a push when it comes, so a push
+// that has begun is made on all pieces: until Pushed, Next stays at d. Only a
+// dismissal and the loss of a server, after which all pieces are replaced, cut it
+// off. A synchronous step is made again if it is cut off, so it may be at any time.
+func (w *WorkerMember) Pushing(d Directive) bool {
+	if w.Mode == BSP {
+		return true
+	}
+	if w.Next() != d {
+		return false
+	}
+	w.pushing = d
+	return true
+}
+
+// Pushed tells that every piece has acknowledged the push and that it is
+// reported. It returns the answers that waited for it.
+func (w *WorkerMember) Pushed() []Message {
+	w.pushing = Directive{}
+	return w.drained()
+}
+
+// drained answers a Halt unless a push is under way.
+func (w *WorkerMember) drained() []Message {
+	if w.owed == 0 || w.pushing != (Directive{}) {
+		return nil
+	}
+	gen := w.owed
+	w.owed = 0
+	return []Message{{Kind: Halted, Gen: gen}}
+}
+
 // Asked tells that a chunk was asked for; Worked that the one in hand is done.
 func (w *WorkerMember) Asked() { w.asked = true }
 func (w *WorkerMember) Worked() {
@@ -148,6 +192,8 @@ func (w *WorkerMember) Next() Directive {
 	switch {
 	case w.quit:
 		return Directive{Task: Quit, Why: w.why}
+	case w.pushing != Directive{}:
+		return w.pushing
 	case w.halted:
 		return Directive{Task: Wait, Why: "halted for a recovery"}
 	case w.gen == nil:

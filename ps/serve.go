@@ -93,11 +93,13 @@ func (s *Server) clock(conn transport.Conn, f *wire.Frame) {
 }
 
 // push gives a contribution to the store. The store keeps the values until they
-// are applied, so the frame's memory is left to the garbage collector.
+// are applied, so the frame's memory is left to the garbage collector. A frozen
+// server still takes pushes of the next generation: a worker may know of its
+// commit first, and the store sets them aside until it comes here.
 func (s *Server) push(conn transport.Conn, f *wire.Frame) {
 	ack := &wire.Frame{Header: wire.Header{Kind: wire.PushAck, Request: f.Request}}
 	s.gate.RLock()
-	if s.frozen {
+	if s.frozen && int64(f.Generation) <= s.gen.Load() {
 		ack.Outcome = refresh
 	} else {
 		out, err := s.store.Push(pieces.Push{Generation: int(f.Generation), Step: f.Step,

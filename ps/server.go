@@ -49,7 +49,7 @@ type Server struct {
 	wg     sync.WaitGroup
 
 	gate   sync.RWMutex // pushes hold it for reading; a freeze waits for them
-	frozen bool
+	frozen bool         // no push of this generation or one before is taken
 	gen    atomic.Int64 // of the last commit
 	pieces int          // that this server holds in it
 
@@ -59,6 +59,7 @@ type Server struct {
 	}
 
 	incoming  *incoming
+	sending   func()           // gives up what is being sent to the owners of the next generation; may be nil
 	snapshots map[int64]func() // cancels the watch of an armed snapshot, by id
 	armedAt   map[int64]int64
 }
@@ -181,6 +182,7 @@ func (s *Server) do(o elastic.Order) {
 	case elastic.DoCommit:
 		err = s.commit(o)
 	case elastic.DoDrop:
+		s.endSending()
 		if in := s.incoming; in != nil && in.gen.Number == o.Gen.Number {
 			s.incoming = nil
 			err = s.store.Drop(o.Gen.Number)
@@ -192,7 +194,9 @@ func (s *Server) do(o elastic.Order) {
 	case elastic.DoForget:
 		s.forget(o.From)
 	case elastic.DoQuit:
-		s.cfg.Log.Info("server dismissed", "member", s.cfg.Self.String(), "why", o.Why)
+		if s.ctx.Err() == nil { // a beat that was under way is answered by a dismissal too
+			s.cfg.Log.Info("server dismissed", "member", s.cfg.Self.String(), "why", o.Why)
+		}
 		s.stop(errDismissed)
 	}
 	if err != nil {
@@ -232,6 +236,7 @@ func (s *Server) commit(o elastic.Order) error {
 	if err := s.store.Commit(o.Gen.Number); err != nil {
 		return err
 	}
+	s.endSending() // it has arrived, or nothing could be committed
 	s.frozen, s.incoming = false, nil
 	s.pieces = len(owned(o.Gen, o.Gen.Index(s.cfg.Self)))
 	return nil

@@ -84,16 +84,32 @@ func (s *Server) sendPieces(o elastic.Order) {
 	if s.cfg.Store.Mode != pieces.BSP {
 		version = 0 // drained: what is there is the boundary
 	}
+	s.endSending()
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.sending = cancel
 	if o.Old == nil { // a newcomer has nothing yet
-		s.keep(o)
+		s.keep(ctx, o)
 		return
 	}
-	s.store.Watch(version, func() {
-		s.wg.Go(func() { s.post(func() { s.keep(o) }) })
+	forget := s.store.Watch(version, func() {
+		s.wg.Go(func() { s.post(func() { s.keep(ctx, o) }) })
 	})
+	s.sending = func() { cancel(); forget() }
 }
 
-func (s *Server) keep(o elastic.Order) {
+// endSending gives up what is being sent. A generation that was dropped may be
+// followed by others: the version that it began at is soon gone.
+func (s *Server) endSending() {
+	if s.sending != nil {
+		s.sending()
+		s.sending = nil
+	}
+}
+
+func (s *Server) keep(ctx context.Context, o elastic.Order) {
+	if ctx.Err() != nil {
+		return // dropped in the meantime
+	}
 	if o.Old != nil {
 		params, state := s.store.Digest()
 		s.send(elastic.Message{Kind: elastic.Extracted, Gen: o.Gen.Number, Step: o.Step, Params: params, State: state})
@@ -113,7 +129,7 @@ func (s *Server) keep(o elastic.Order) {
 	}
 	if len(o.Moves) > 0 {
 		s.wg.Go(func() {
-			if err := s.deliver(o); err != nil && s.ctx.Err() == nil {
+			if err := s.deliver(ctx, o); err != nil && ctx.Err() == nil {
 				s.cfg.Log.Warn("pieces were not delivered", "member", s.cfg.Self.String(), "error", err)
 			}
 		})
@@ -121,8 +137,8 @@ func (s *Server) keep(o elastic.Order) {
 }
 
 // deliver sends each range that moves, until its new owner has acknowledged it.
-func (s *Server) deliver(o elastic.Order) error {
-	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.Patience)
+func (s *Server) deliver(dropped context.Context, o elastic.Order) error {
+	ctx, cancel := context.WithTimeout(dropped, s.cfg.Patience)
 	defer cancel()
 	client := NewClient(ClientConfig{Self: s.cfg.Self, Run: s.cfg.Run, Network: s.cfg.Network})
 	defer client.Close()
@@ -135,7 +151,11 @@ func (s *Server) deliver(o elastic.Order) error {
 			}
 			f, err := s.extract(o, m, index)
 			if err != nil {
-				s.post(func() { s.fail(err) })
+				s.post(func() {
+					if dropped.Err() == nil {
+						s.fail(err)
+					}
+				})
 				continue
 			}
 			items = append(items, &item{frame: f, take: func(*wire.Frame) error { return nil }})

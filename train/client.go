@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"optimus/internal/rpc"
 	"optimus/internal/rundir"
@@ -11,7 +12,8 @@ import (
 
 // Rescale asks a running job of the state folder root ("" for the default) for
 // other counts, 0 keeping one, and waits for the first step under them. It works
-// from any process of the machine; `optimus rescale` does the same.
+// from any process of the machine. If ctx has a deadline the job answers before
+// it, saying what is still awaited; a rescale that is under way goes on.
 func Rescale(ctx context.Context, root, job string, servers, workers int) (r spec.RescaleReport, err error) {
 	dir, err := rundir.Open(root, job)
 	if err != nil {
@@ -26,7 +28,13 @@ func Rescale(ctx context.Context, root, job string, servers, workers int) (r spe
 		return r, err
 	}
 	defer client.Close()
-	reply, err := client.Rescale(ctx, &rpc.RescaleRequest{Servers: int32(servers), Workers: int32(workers)})
+	bounded := func(n int) int32 { return int32(min(max(n, -1), spec.MaxMembers+1)) } // the job refuses what lies outside
+	request := &rpc.RescaleRequest{Servers: bounded(servers), Workers: bounded(workers)}
+	if at, ok := ctx.Deadline(); ok {
+		left := time.Until(at)
+		request.TimeoutMs = max(1, (left - min(left/10, time.Second)).Milliseconds())
+	}
+	reply, err := client.Rescale(ctx, request)
 	if err != nil {
 		return r, err
 	}

@@ -24,7 +24,11 @@ type control struct {
 var errEnded = errors.New("the job has ended")
 
 func (s *control) ended(op string) error {
-	return failure.E(op, s.c.layout.Job.Name, failure.Conflict, errEnded, "`optimus train --resume` goes on from its checkpoint")
+	advice, ok := s.c.layout.resumable()
+	if !ok {
+		advice = "it left no checkpoint: start it anew"
+	}
+	return failure.E(op, s.c.layout.Job.Name, failure.Conflict, errEnded, advice)
 }
 
 // Attach joins a child process.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,9 +35,13 @@ type coordinator struct {
 
 	command int64
 	answers map[int64]func(error)
-	wg      sync.WaitGroup      // manifests being written
-	watch   func(elastic.Event) // tests: sees every event; nil otherwise
-	failed  error               // the journal cannot be written: nothing may be decided any more
+	wg      sync.WaitGroup          // goroutines of onDisk
+	disk    chan struct{}           // closed when the last of them has ended
+	whole   []elastic.SnapshotTaken // wait for the record of their last step
+	from    *elastic.Newest         // the checkpoint that the run began from, or nil
+	first   int64                   // sequence of the run's first checkpoint
+	watch   func(elastic.Event)     // sees every event: the log, and what tests add
+	failed  error                   // the journal cannot be written: nothing may be decided any more
 }
 
 // starter launches members and ends them.
@@ -81,7 +86,8 @@ func (c *coordinator) run(ctx context.Context, tick, grace time.Duration) error 
 			fn()
 		case <-ticker.C:
 			c.ctl.Tick()
-			c.rec.waiting(c.ctl.Waiting())
+			_, why := c.ctl.State()
+			c.rec.waiting(c.ctl.Waiting(), why)
 		case <-interrupt:
 			interrupt = nil
 			c.ctl.Stop(!errors.Is(context.Cause(ctx), errAtOnce), context.Cause(ctx).Error())
@@ -116,6 +122,7 @@ func (c *coordinator) drain() {
 		for _, e := range r.Events {
 			c.event(e)
 		}
+		c.commitRecorded()
 		for _, m := range r.Launch {
 			c.launch(m)
 		}
@@ -208,7 +215,9 @@ func (c *coordinator) event(e elastic.Event) {
 			}
 		}
 	case elastic.SnapshotWhole:
-		c.commitCheckpoint(*e.Snapshot)
+		c.whole = append(c.whole, *e.Snapshot)
+	case elastic.CheckpointWanted:
+		c.findCheckpoint(e.Gen)
 	}
 	c.rec.event(e, c.ctl.Generation())
 	if c.watch != nil {
@@ -216,11 +225,30 @@ func (c *coordinator) event(e elastic.Event) {
 	}
 }
 
-// commitCheckpoint writes the manifest, which makes the shards a checkpoint, on
-// a goroutine of its own.
+// commitRecorded commits the snapshots whose steps are all on record, so that a
+// run that goes on from one finds its history whole: the last report of a step can
+// come after the shards. A paused job has no more to come.
+func (c *coordinator) commitRecorded() {
+	state, _ := c.ctl.State()
+	c.whole = slices.DeleteFunc(c.whole, func(s elastic.SnapshotTaken) bool {
+		ready := s.Step <= c.ctl.Done() || state == elastic.Paused
+		if ready {
+			c.commitCheckpoint(s)
+		}
+		return ready
+	})
+}
+
+// commitCheckpoint writes the manifest, which makes the shards a checkpoint.
 func (c *coordinator) commitCheckpoint(s elastic.SnapshotTaken) {
-	c.wg.Go(func() {
+	c.onDisk(func() {
+		c.rec.flush()
 		dir, sha, err := writeManifest(c.layout, c.task, s)
+		if err == nil {
+			if _, err := checkpoint.Prune(checkpoint.OS{}, c.layout.Checkpoints, c.layout.Job.Keep, c.first); err != nil {
+				c.log.Warn("old checkpoints were not removed", "error", err)
+			}
+		}
 		c.post(func() {
 			problem := ""
 			if err != nil {
@@ -259,10 +287,7 @@ func writeManifest(l *layout, t *Task, s elastic.SnapshotTaken) (dir, sha string
 	if err := checkpoint.Commit(checkpoint.OS{}, dir, m); err != nil {
 		return dir, "", err
 	}
-	if sha, err = digestOf(dir); err != nil {
-		return dir, "", err
-	}
-	_, err = checkpoint.Prune(checkpoint.OS{}, l.Checkpoints, l.Job.Keep)
+	sha, err = digestOf(dir)
 	return dir, sha, err
 }
 

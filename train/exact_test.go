@@ -131,6 +131,7 @@ func undisturbedRun(t *testing.T, steps int) undisturbed {
 		return u
 	}
 	j := newExact(t, spec.InProc, 1, 1, steps)
+	j.spec.CheckpointEvery = 0
 	j.hurry()
 	j.start(t.Context())
 	r, err := j.wait()
@@ -172,6 +173,26 @@ func (j *job) sameHistory(want undisturbed) {
 	for epoch := range len(got) / exactEpoch {
 		if err := telemetry.Coverage(got, epoch, exactExamples); err != nil {
 			j.t.Error(err)
+		}
+	}
+}
+
+// usedOften checks that the history has each example n times. It is for asp and
+// ssp, whose pushes are no steps of an epoch.
+func (j *job) usedOften(n int) {
+	j.t.Helper()
+	used := map[int]int{}
+	for _, s := range history(j.t, j.o.Root, "job") {
+		for _, id := range s.IDs {
+			used[id]++
+		}
+	}
+	if len(used) != exactExamples {
+		j.t.Errorf("%d examples in the history, want %d", len(used), exactExamples)
+	}
+	for id, times := range used {
+		if times != n {
+			j.t.Errorf("example %d was used %d times, want %d", id, times, n)
 		}
 	}
 }

@@ -36,8 +36,8 @@ func (m *line) Train(_ uint64, _ int, ids []int) (r compute.Result, err error) {
 
 func (m *line) Evaluate([]int) (compute.Result, error) { return compute.Result{}, nil }
 
-// A model and data of one's own, through the same servers.
-func ExampleRun() {
+// A model and data of one's own through the same servers, rescaled while they train.
+func Example_train() {
 	x, y := make([]float32, 100), make([]float32, 100)
 	for i := range x {
 		x[i] = float32(i) / 100

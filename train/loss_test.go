@@ -25,6 +25,7 @@ type job struct {
 	result spec.Result
 	err    error
 	done   chan struct{}
+	hasty  string // see newExact
 }
 
 func newJob(t *testing.T, launch spec.Launch, p, w, steps int) *job {

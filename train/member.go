@@ -61,7 +61,7 @@ func (m *member) work(ctx context.Context) error {
 	defer client.Close()
 	blocks := make([]worker.Block, len(l.Params))
 	for i, p := range l.Params {
-		blocks[i].Rows = p.Rows
+		blocks[i] = worker.Block{Name: p.Name, Rows: p.Rows}
 	}
 	if err := m.link.Send(elastic.Message{Kind: elastic.Hello, From: m.self, PID: os.Getpid()}); err != nil {
 		return err

@@ -68,7 +68,7 @@ func newLayout(j spec.TrainingJob, t *Task) (*layout, error) {
 			l.Steps = int64(j.Steps)
 		}
 	}
-	l.Capacity = batch
+	l.Capacity = max(1, min(batch, max(t.Examples, t.Validation)))
 	return l, nil
 }
 
@@ -106,12 +106,26 @@ func sizes(params []optim.Param) []int {
 	return list
 }
 
+// write makes the file appear whole or not at all.
 func (l *layout) write(path string) error {
 	b, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, b, 0o644)
+	temp := path + ".tmp"
+	if err = os.WriteFile(temp, b, 0o644); err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		_ = os.Remove(temp)
+	}
+	return err
+}
+
+// resumable says how the job can go on, if a checkpoint of it exists.
+func (l *layout) resumable() (advice string, ok bool) {
+	_, err := checkpoint.Newest(checkpoint.OS{}, l.Checkpoints)
+	return "go on with --resume " + l.Job.Name, err == nil
 }
 
 func readLayout(path string) (*layout, error) {

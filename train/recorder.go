@@ -28,7 +28,8 @@ type recorder struct {
 	members   map[elastic.Member]*spec.Member
 	watch     chan struct{} // closed and replaced at each change
 	sha       string
-	savedStep int64 // of the last checkpoint
+	savedID   int64 // of the last checkpoint
+	savedStep int64
 	stale     int64 // largest staleness seen
 
 	started  time.Time
@@ -120,6 +121,7 @@ func (r *recorder) waiting(whom, why string) {
 }
 
 func (r *recorder) write(rec telemetry.Record) { r.out.Write(rec) } // its first error comes back from Close
+func (r *recorder) flush()                     { r.out.Flush() }
 
 func (r *recorder) event(e elastic.Event, gen *elastic.Generation) {
 	switch e.Kind {
@@ -165,7 +167,7 @@ func (r *recorder) step(e elastic.Event) {
 	now := time.Now()
 	var loss, weight float64
 	rec := telemetry.Step{Time: now, Generation: e.Gen, Step: e.Step, M: r.layout.Plan.Batch, Servers: e.Servers, Workers: len(e.Workers),
-		LearningRate: r.layout.Optimizer.Rate(e.Step), Epoch: r.layout.Plan.Epoch(e.Step)}
+		LearningRate: r.layout.Optimizer.Rate(e.Step), Epoch: e.Epoch}
 	for _, s := range e.Reports {
 		loss += s.Loss
 		weight += float64(s.Weight)
@@ -362,7 +364,9 @@ func (r *recorder) checkpoint(s elastic.SnapshotTaken, dir, sha string, err erro
 	r.write(rec)
 	if err == nil {
 		r.mu.Lock()
-		r.status.LastCheckpoint, r.sha, r.savedStep = dir, sha, s.Step
+		if s.ID >= r.savedID { // a later one may have been quicker
+			r.status.LastCheckpoint, r.sha, r.savedStep, r.savedID = dir, sha, s.Step, s.ID
+		}
 		r.mu.Unlock()
 	}
 	r.changed()

@@ -1,18 +1,20 @@
 package train
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
-	"optimus/data/order"
 	"optimus/elastic"
 	"optimus/elastic/checkpoint"
 	"optimus/internal/failure"
@@ -28,7 +30,7 @@ import (
 type Options struct {
 	Task   *Task                   // what to train; nil opens j.Workload
 	Root   string                  // state folder; "" for rundir's default
-	Log    *slog.Logger            // nil discards
+	Log    *slog.Logger            // gets what goes to the job's log as well; may be nil
 	Notify func(spec.Status)       // called after every step and change; must not block
 	Child  []string                // arguments that make this program run RunMember (launch process)
 	Slow   func(worker int) func() // tests: what to call once per step of a worker
@@ -45,13 +47,14 @@ type tuning struct {
 	Retry  time.Duration // see ps.ClientConfig
 	Grace  time.Duration // for members to leave at the end (default 5 s)
 	Detect time.Duration // a member silent for so long is lost (default 10 s)
+	Lease  time.Duration // workers may run on for so long without hearing from the controller (default 500 ms)
 }
 
 // Tuning is the type of Options.Tune.
 type Tuning = tuning
 
 func (t tuning) withDefaults() tuning {
-	for to, dflt := range map[*time.Duration]time.Duration{&t.Tick: 100 * time.Millisecond, &t.Beat: time.Second, &t.Grace: 5 * time.Second, &t.Detect: 10 * time.Second} {
+	for to, dflt := range map[*time.Duration]time.Duration{&t.Tick: 100 * time.Millisecond, &t.Beat: time.Second, &t.Grace: 5 * time.Second, &t.Detect: 10 * time.Second, &t.Lease: 500 * time.Millisecond} {
 		if *to <= 0 {
 			*to = dflt
 		}
@@ -63,13 +66,17 @@ func (t tuning) withDefaults() tuning {
 var StopAtOnce = errAtOnce
 
 // Run trains one job until it ends. When ctx ends it writes a checkpoint and
-// stops; the error is then of kind canceled. The result is valid in both cases.
+// stops; the error is then of kind canceled. The result is valid in both cases,
+// but zero if ctx ended before the job had begun, of which nothing stays then.
 func Run(ctx context.Context, j spec.TrainingJob, o Options) (spec.Result, error) {
 	r, err := prepare(j, o)
 	if err != nil {
 		return spec.Result{}, err
 	}
 	defer r.close()
+	if ctx.Err() != nil {
+		return spec.Result{}, failure.E("train", r.layout.Job.Name, failure.Canceled, context.Cause(ctx), "it had not begun: start it again")
+	}
 	return r.run(ctx)
 }
 
@@ -83,18 +90,19 @@ type run struct {
 	journal *rundir.Journal
 	file    *os.File
 	out     *telemetry.Writer
+	log     *os.File
 	from    *elastic.Newest
 	past    elastic.Past
+	first   int64 // sequence of the run's first checkpoint
 
+	started  bool // there is something to keep in dir
 	timeOver bool // the job's own time limit ended it
 }
 
-// prepare checks everything that can be checked before anything starts.
+// prepare checks everything that can be checked before anything starts. Where
+// that fails, a folder that it made is gone.
 func prepare(j spec.TrainingJob, o Options) (r *run, err error) {
 	o.Tune = o.Tune.withDefaults()
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
 	r = &run{o: o, task: o.Task}
 	if r.task == nil {
 		if r.task, err = Open(j); err != nil {
@@ -139,10 +147,26 @@ func (r *run) openDir() (err error) {
 			return err
 		}
 	}
-	if err := os.MkdirAll(r.layout.Checkpoints, 0o755); err != nil {
+	if err := r.resume(); err != nil {
+		return err
+	}
+	if err := tryFolder(r.layout.Checkpoints); err != nil {
 		return failure.E("train", r.layout.Checkpoints, "", err, "choose a folder that can be written")
 	}
-	return r.resume()
+	return nil
+}
+
+// tryFolder makes the folder if need be and tries that a file can be made in it:
+// a job that cannot be saved should say so before it trains.
+func tryFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".try-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // resume finds the checkpoint to go on from, and checks that it fits.
@@ -180,15 +204,16 @@ func (r *run) resume() error {
 	if m.Seed != r.layout.Plan.Seed || m.Batch != r.layout.Plan.Batch {
 		return failure.E("resume", dir, failure.Conflict, fmt.Errorf("its seed %d and batch %d decide which examples come next; these are %d and %d", m.Seed, m.Batch, r.layout.Plan.Seed, r.layout.Plan.Batch), "resume with the same --seed and --batch")
 	}
+	if slots := r.layout.Optimizer.SlotNames(); !slices.Equal(m.Slots, slots) {
+		return failure.E("resume", dir, failure.Conflict, fmt.Errorf("it holds the optimizer's state %v, and optimizer %s has %v", m.Slots, r.layout.Optimizer.Kind, slots), "resume with the --optimizer that it was made with")
+	}
 	if (m.Mode == string(spec.BSP)) != (j.Mode == spec.BSP) {
 		return failure.E("resume", dir, failure.Conflict, fmt.Errorf("it is of a job with mode %s, whose account of the data mode %s cannot use", m.Mode, j.Mode), "resume with --mode "+m.Mode)
 	}
-	r.from = &elastic.Newest{Step: m.Step, Dir: dir}
-	if len(m.Cursor) > 0 {
-		r.from.Ledger = new(order.Ledger)
-		if err := json.Unmarshal(m.Cursor, r.from.Ledger); err != nil {
-			return failure.E("resume", dir, failure.Corrupt, err, "resume from an older checkpoint")
-		}
+	if r.from, err = goingOn(dir, m); err != nil {
+		return failure.E("resume", dir, failure.Corrupt, err, "resume from an older checkpoint")
+	}
+	if r.from.Ledger != nil {
 		if err := r.from.Ledger.SetEpochs(r.layout.Epochs); err != nil {
 			return failure.E("resume", dir, failure.InvalidArgument, err, "raise --epochs")
 		}
@@ -220,7 +245,8 @@ func FindCheckpoint(root, where string) (string, error) {
 	return newest.Dir, err
 }
 
-// openFiles opens journal and telemetry, which go on where a run before stopped.
+// openFiles opens journal, telemetry and log, which go on where a run before
+// stopped.
 func (r *run) openFiles() error {
 	lines, err := rundir.ReadJournal(r.dir.Journal())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -236,16 +262,51 @@ func (r *run) openFiles() error {
 	if r.journal, err = rundir.OpenJournal(r.dir.Journal()); err != nil {
 		return err
 	}
-	if r.file, err = os.OpenFile(r.dir.Telemetry(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+	if r.file, err = openTelemetry(r.dir.Telemetry()); err != nil {
 		return failure.E("train", r.dir.Telemetry(), "", err, "choose a state folder that can be written")
 	}
 	r.out = telemetry.NewWriter(r.file, telemetry.Config{IDs: true})
+	if r.log, err = os.OpenFile(r.dir.JobLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+		return failure.E("train", r.dir.JobLog(), "", err, "choose a state folder that can be written")
+	}
+	r.o.Log = jobLog(r.log, r.o.Log)
 	var id [8]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return err
 	}
 	r.layout.Run = binary.LittleEndian.Uint64(id[:]) | 1
 	return r.layout.write(r.dir.Spec())
+}
+
+// openTelemetry opens the records of all runs of a job for appending. What a
+// killed run left of its last line is cut off, so that the next record begins on
+// a line of its own.
+func openTelemetry(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	end, err := f.Seek(0, io.SeekEnd)
+	whole := end // what ends with a newline
+	for block := make([]byte, 64<<10); err == nil && whole > 0; {
+		from := max(0, whole-int64(len(block)))
+		block = block[:whole-from]
+		if _, err = f.ReadAt(block, from); err != nil {
+			break
+		}
+		n := bytes.LastIndexByte(block, '\n') + 1
+		whole = from + int64(n)
+		if n > 0 {
+			break
+		}
+	}
+	if err == nil && whole < end {
+		err = f.Truncate(whole)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 func (r *run) close() {
@@ -258,7 +319,13 @@ func (r *run) close() {
 	if r.journal != nil {
 		r.journal.Close()
 	}
-	if r.lock != nil {
+	if r.log != nil {
+		r.log.Close()
+	}
+	if r.lock != nil { // else the folder is another run's
+		if !r.started {
+			r.dir.Discard()
+		}
 		r.lock.Unlock()
 	}
 }
@@ -270,6 +337,7 @@ func (r *run) controller() (*elastic.Controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.first = max(next, r.past.Snapshot+1)
 	least, _ := j.Workers.Bounds()
 	if j.Workers.Min == 0 {
 		least = 1
@@ -279,8 +347,8 @@ func (r *run) controller() (*elastic.Controller, error) {
 	return elastic.NewController(elastic.Config{Mode: l.mode(), Plan: l.Plan, Steps: l.Steps, Epochs: l.Epochs, Chunk: 4 * l.Plan.Batch,
 		Rule: string(j.Assignment), Sizes: sizes(l.Params), Aux: sizes(l.Aux), MinWorkers: least, Evaluate: l.Validation > 0,
 		CheckpointEvery: int64(j.CheckpointEvery), StopOnNonFinite: j.NonFinite == spec.Stop, SkipLimit: skips,
-		Detect: ticks(t.Detect), StartLimit: ticks(2 * time.Minute), PhaseLimit: ticks(2 * time.Minute), LeaseTicks: ticks(500 * time.Millisecond),
-		FirstGeneration: r.past.Generation + 1, FirstIncarnation: r.past.Incarnation + 1, FirstSnapshot: max(next, r.past.Snapshot+1)})
+		Detect: ticks(t.Detect), StartLimit: ticks(2 * time.Minute), PhaseLimit: ticks(2 * time.Minute), LeaseTicks: ticks(t.Lease),
+		FirstGeneration: r.past.Generation + 1, FirstIncarnation: r.past.Incarnation + 1, FirstSnapshot: r.first})
 }
 
 // run starts the coordinator and waits for the job's end.
@@ -296,7 +364,7 @@ func (r *run) run(ctx context.Context) (spec.Result, error) {
 	}
 	c := &coordinator{layout: l, task: r.task, ctl: ctl, journal: r.journal, log: r.o.Log, inputs: make(chan func(), 256), done: make(chan struct{}),
 		links: map[elastic.Member]*queue{}, running: map[elastic.Member]bool{}, answers: map[int64]func(error){},
-		rec: newRecorder(l, r.task, r.out, r.o.Notify, from)}
+		from: r.from, first: r.first, rec: newRecorder(l, r.task, r.out, r.o.Notify, from), watch: logEvents(r.o.Log)}
 	socket, err := r.dir.Socket()
 	if err != nil {
 		return spec.Result{}, err
@@ -323,6 +391,8 @@ func (r *run) run(ctx context.Context) (spec.Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, d, fmt.Errorf("%w: %v", errTimeOver, d))
 		defer cancel()
 	}
+	r.started = true
+	r.o.Log.Info("run begins", "job", l.Job.Name, "pid", os.Getpid(), "workload", l.Job.Workload, "mode", l.Job.Mode, "launch", l.Job.Launch, "after_step", from)
 	err = c.run(ctx, r.o.Tune.Tick, r.o.Tune.Grace)
 	if errors.Is(context.Cause(ctx), errTimeOver) {
 		r.timeOver = true
@@ -353,7 +423,7 @@ func (r *run) end(c *coordinator, err error) (spec.Result, error) {
 		err = failure.E("train", r.layout.Job.Name, failure.LostMember, errors.New(reason), "logs are in "+r.dir.Logs())
 	case state == elastic.Stopped && r.timeOver:
 	case state == elastic.Stopped:
-		err = failure.E("train", r.layout.Job.Name, failure.Canceled, errors.New(reason), "go on with --resume "+r.layout.Job.Name)
+		err = failure.E("train", r.layout.Job.Name, failure.Canceled, errors.New(reason), r.advice())
 	}
 	rec.Reason = string(state)
 	if err != nil {
@@ -364,6 +434,17 @@ func (r *run) end(c *coordinator, err error) (spec.Result, error) {
 		err = failure.E("write telemetry", r.dir.Telemetry(), "", werr, "free space")
 	}
 	return result, err
+}
+
+// advice says how a job that was stopped can go on.
+func (r *run) advice() string {
+	if advice, ok := r.layout.resumable(); ok {
+		return advice
+	}
+	if r.from != nil {
+		return "go on with --resume " + r.from.Dir
+	}
+	return "nothing was saved: start it anew"
 }
 
 func ifGeneration(c *elastic.Controller) int {

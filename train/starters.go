@@ -85,6 +85,8 @@ func (p *processes) start(m elastic.Member) error {
 	}
 	args := append(append([]string{}, p.args...), "--layout", p.layout, "--socket", p.socket, "--role", string(m.Role),
 		"--id", fmt.Sprint(m.ID), "--incarnation", fmt.Sprint(m.Incarnation))
+	p.mu.Lock() // until the child is noted: it may end at once
+	defer p.mu.Unlock()
 	child, err := p.children.Start(exe, args, nil, p.dir.Log(string(m.Role), m.ID, int64(m.Incarnation)), func(cause string) {
 		p.mu.Lock()
 		delete(p.running, m)
@@ -94,9 +96,7 @@ func (p *processes) start(m elastic.Member) error {
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
 	p.running[m] = child
-	p.mu.Unlock()
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,7 +37,8 @@ type Config struct {
 
 // Block says what the loop must know of a block.
 type Block struct {
-	Rows bool // pulled and pushed by rows
+	Name string // for messages
+	Rows bool   // pulled and pushed by rows
 }
 
 // worker is the state of a running loop.
@@ -85,19 +87,25 @@ func (w *worker) listen() error {
 		if err != nil {
 			return fmt.Errorf("%s: the controller's link ended: %w", w.Self, err)
 		}
-		w.mu.Lock()
-		answers := w.member.Receive(m)
-		if w.stale() {
-			w.cancel()
-		}
-		w.mu.Unlock()
-		for _, a := range answers {
-			w.send(a)
-		}
+		w.update(func() []elastic.Message { return w.member.Receive(m) })
 		select {
 		case w.changed <- struct{}{}:
 		default:
 		}
+	}
+}
+
+// update tells the member something, sends what it answers, and interrupts the
+// running step if that has lost its sense.
+func (w *worker) update(tell func() []elastic.Message) {
+	w.mu.Lock()
+	answers := tell()
+	if w.stale() {
+		w.cancel()
+	}
+	w.mu.Unlock()
+	for _, a := range answers {
+		w.send(a)
 	}
 }
 
@@ -145,12 +153,16 @@ func (w *worker) loop(ctx context.Context) error {
 			return nil
 		}
 		err := w.do(step, d)
+		interrupted := step.Err() != nil || errors.Is(err, errStale)
 		end()
-		if err == nil || step.Err() != nil {
-			continue // done, or interrupted: the member knows what is next
+		if err == nil || interrupted {
+			continue // the member knows what is next
 		}
 		if errors.Is(err, elastic.ErrRefresh) && w.await(ctx, d) {
 			continue
+		}
+		if errors.Is(err, elastic.ErrRefresh) {
+			err = fmt.Errorf("%s: the servers' generation is over, and within %v the controller has told of no other: %w", w.Self, w.Patience, err)
 		}
 		w.send(elastic.Message{Kind: elastic.Failed, Reason: err.Error()})
 		return err
@@ -254,6 +266,7 @@ func (w *worker) trainWork(ctx context.Context, d elastic.Directive) error {
 		work.UpTo = at
 		done := work
 		w.send(elastic.Message{Kind: elastic.Progress, Gen: d.Push.Number, Step: w.sequence, Report: report, Chunk: &done})
+		w.update(w.member.Pushed) // after the report: a halt waits for both
 	}
 	if err != nil || ctx.Err() != nil {
 		return err
@@ -274,8 +287,10 @@ func (w *worker) idle(ctx context.Context, d elastic.Directive) error {
 	case <-w.changed:
 	case <-time.After(idlePause):
 		w.sequence++
-		_, err := w.step(ctx, d, elastic.Stamp{Step: w.sequence, Sequence: w.sequence}, 0, nil)
-		return err
+		if _, err := w.step(ctx, d, elastic.Stamp{Step: w.sequence, Sequence: w.sequence}, 0, nil); err != nil {
+			return err
+		}
+		w.update(w.member.Pushed)
 	}
 	return nil
 }
@@ -283,7 +298,11 @@ func (w *worker) idle(ctx context.Context, d elastic.Directive) error {
 // idlePause keeps idle workers from busying the servers.
 const idlePause = 3 * time.Millisecond
 
-// step pulls, computes and pushes one share of a batch.
+// errStale says that a step was given up before any of it was pushed.
+var errStale = errors.New("the member has something else to do")
+
+// step pulls, computes and pushes one share of a batch. In modes asp and ssp the
+// member's Pushed must follow once the step is reported.
 func (w *worker) step(ctx context.Context, d elastic.Directive, at elastic.Stamp, epoch int, ids []int) (*elastic.Report, error) {
 	start := time.Now()
 	rows, err := w.rows(ids, true)
@@ -314,12 +333,18 @@ func (w *worker) step(ctx context.Context, d elastic.Directive, at elastic.Stamp
 		w.clear()
 		r = compute.Result{}
 	}
+	w.mu.Lock()
+	begun := w.member.Pushing(d)
+	w.mu.Unlock()
+	if !begun {
+		return nil, errStale
+	}
 	wait, cancel := context.WithTimeout(ctx, w.Patience)
 	defer cancel()
 	if err := w.Exchanger.Push(wait, d.Push, at, w.grads, r.Weight); err != nil {
 		return nil, err
 	}
-	report := &elastic.Report{Loss: r.Loss, Weight: r.Weight, Metric: float64(r.Correct), Staleness: stale,
+	report := &elastic.Report{Loss: r.Loss, Weight: r.Weight, Counts: counts(&r), Staleness: stale,
 		Pull: pulled.Sub(start).Seconds(), Compute: computed.Sub(pulled).Seconds(), Push: time.Since(computed).Seconds()}
 	if w.RecordIDs {
 		report.IDs = append([]int{}, ids...)
@@ -378,10 +403,18 @@ func (w *worker) collect(weight int64) (veto string) {
 	}
 	for _, g := range w.grads {
 		if !finite(g.Values) {
-			return fmt.Sprint(g.Block)
+			return w.name(g.Block)
 		}
 	}
 	return ""
+}
+
+// name names a block, or behind the blocks an auxiliary array.
+func (w *worker) name(block int) string {
+	if aux := block - len(w.Blocks); aux >= 0 {
+		return fmt.Sprintf("auxiliary array %d", aux)
+	}
+	return w.Blocks[block].Name
 }
 
 // clear makes the contribution empty: every piece still hears of it.
@@ -404,6 +437,15 @@ func finite(x []float32) bool {
 		}
 	}
 	return true
+}
+
+// counts copies what a result counted, without the zeros at the end.
+func counts(r *compute.Result) []int64 {
+	n := len(r.Counts)
+	for n > 0 && r.Counts[n-1] == 0 {
+		n--
+	}
+	return slices.Clone(r.Counts[:n])
 }
 
 // evaluate computes this worker's share of the evaluation of one version.
@@ -437,6 +479,6 @@ func (w *worker) evaluate(ctx context.Context, d elastic.Directive) error {
 	w.member.Assessed()
 	w.mu.Unlock()
 	w.send(elastic.Message{Kind: elastic.Evaluated, Gen: d.Pull.Number, Step: d.Step,
-		Report: &elastic.Report{Loss: sum.Loss, Weight: sum.Weight, Metric: float64(sum.Correct)}})
+		Report: &elastic.Report{Loss: sum.Loss, Weight: sum.Weight, Counts: counts(&sum)}})
 	return nil
 }

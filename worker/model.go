@@ -5,7 +5,8 @@
 // The loop knows neither servers nor networks nor data formats. A Model turns
 // example ids into sums of gradients; an Exchanger brings versions and takes
 // gradients. Whatever interrupts a step (a lost server, a veto, a transition)
-// cancels it and the machine says what comes next.
+// cancels it and the machine says what comes next. In modes asp and ssp a push
+// that has begun is finished first: see [elastic.WorkerMember.Pushing].
 package worker
 
 import (

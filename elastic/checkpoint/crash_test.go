@@ -28,7 +28,7 @@ func TestBO15_KilledAtEveryOperation(t *testing.T) {
 		if _, err = states[20].save(fs, root, 2, 20, 3); err != nil {
 			return false, err
 		}
-		_, err = checkpoint.Prune(fs, root, 1)
+		_, err = checkpoint.Prune(fs, root, 1, 1<<62)
 		return true, err
 	}
 
@@ -105,7 +105,7 @@ func saveNext(fs *faultfs.FS, root string, s *state) error {
 	if err != nil {
 		return err
 	}
-	if _, err := checkpoint.Prune(fs, root, 1); err != nil {
+	if _, err := checkpoint.Prune(fs, root, 1, 1<<62); err != nil {
 		return err
 	}
 	for _, f := range fs.Files() {

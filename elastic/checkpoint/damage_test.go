@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,10 +147,56 @@ func TestBO21_DamagedCheckpoints(t *testing.T) {
 			if info, err := checkpoint.Newest(fs, "/c"); err != nil || info.Sequence != 1 {
 				t.Errorf("newest is %d, %v", info.Sequence, err)
 			}
-			if removed, err := checkpoint.Prune(fs, "/c", 1); err != nil || len(removed) != 0 {
+			if removed, err := checkpoint.Prune(fs, "/c", 1, 1<<62); err != nil || len(removed) != 0 {
 				t.Errorf("pruning removed %v, %v", removed, err)
 			}
 		})
+	}
+}
+
+// NewestVerified also finds what only a read of the data shows, passes over the
+// damaged and names them, and looks at no save before the one it is told.
+func TestNewestVerified(t *testing.T) {
+	s := newState(1, []string{"m"}, smallModel()...)
+	fs := faultfs.New()
+	var dirs []string
+	for sequence := int64(1); sequence <= 4; sequence++ {
+		dirs = append(dirs, mustSave(t, s, fs, "/c", sequence, 10*sequence, 2))
+	}
+	find := func(from int64) (int64, []string, error) {
+		info, damaged, err := checkpoint.NewestVerified(fs, "/c", from)
+		var passed []string
+		for _, d := range damaged {
+			if checkpoint.FaultOf(d.Err) != checkpoint.Corrupt {
+				t.Errorf("%s is passed over: %v", d.Dir, d.Err)
+			}
+			passed = append(passed, d.Dir)
+		}
+		return info.Sequence, passed, err
+	}
+	if n, passed, err := find(1); n != 4 || len(passed) != 0 || err != nil {
+		t.Fatalf("newest whole is %d (%v), passed over %v", n, err, passed)
+	}
+	if err := fs.MkdirAll(checkpoint.Dir("/c", 5, 50)); err != nil { // a save under way is nobody's fault
+		t.Fatal(err)
+	}
+	for _, dir := range dirs[2:] {
+		name := filepath.Join(dir, "server-1.safetensors")
+		b := content(t, fs, name)
+		b[len(b)-5] ^= 1
+		replace(t, fs, name, b)
+	}
+	if info, err := checkpoint.Newest(fs, "/c"); err != nil || info.Sequence != 4 {
+		t.Errorf("the cheap checks find %d (%v)", info.Sequence, err)
+	}
+	if n, passed, err := find(2); n != 2 || !slices.Equal(passed, []string{dirs[3], dirs[2]}) || err != nil {
+		t.Errorf("newest whole is %d (%v), passed over %v", n, err, passed)
+	}
+	if _, passed, err := find(3); checkpoint.FaultOf(err) != checkpoint.None || !strings.Contains(err.Error(), dirs[3]) || len(passed) != 2 {
+		t.Errorf("none is whole: %v, passed over %v", err, passed)
+	}
+	if _, passed, err := find(6); checkpoint.FaultOf(err) != checkpoint.None || len(passed) != 0 {
+		t.Errorf("there is none: %v, passed over %v", err, passed)
 	}
 }
 

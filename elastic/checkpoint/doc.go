@@ -23,14 +23,15 @@
 // The manifest carries a SHA-256 of each shard, a CRC-32C of each tensor and a
 // SHA-256 of itself: [Verify] finds any flipped byte and names file and tensor.
 // [Newest] makes only the cheap checks (manifest, sizes, headers, one step in
-// all shards) and falls back to the checkpoint before where they fail.
+// all shards) and falls back to the checkpoint before where they fail;
+// [NewestVerified] reads all of it and falls back likewise.
 //
 // A save:
 //
 //	dir := checkpoint.Dir(root, sequence, step)               // sequence from NextSequence
 //	file, err := checkpoint.WriteShard(fs, dir, stamp, shard) // on each server
 //	err = checkpoint.Commit(fs, dir, manifest)                // once, with all files
-//	removed, err := checkpoint.Prune(fs, root, keep)          // only after success
+//	removed, err := checkpoint.Prune(fs, root, keep, from)    // only after success
 //
 // The format has a page of its own: docs/formats/checkpoint.md.
 package checkpoint

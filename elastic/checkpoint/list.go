@@ -67,28 +67,42 @@ func NextSequence(fs FS, root string) (int64, error) {
 // checks of [Load]. Where there is none the fault is [None] and the error says
 // what is wrong with the newest one that is damaged.
 func Newest(fs FS, root string) (Info, error) {
+	info, _, err := newest(fs, root, 0, probe)
+	return info, err
+}
+
+// NewestVerified returns the newest checkpoint of which every byte is as it was
+// written, as [Verify] finds, among those with a sequence of at least from. The
+// damaged ones that are newer come back with what is wrong with them in Err; the
+// error is as that of [Newest].
+func NewestVerified(fs FS, root string, from int64) (info Info, damaged []Info, err error) {
+	return newest(fs, root, from, func(fs FS, info Info) error { return Verify(fs, info.Dir) })
+}
+
+// newest returns the newest complete checkpoint that passes check, and those
+// that it passed over.
+func newest(fs FS, root string, from int64, check func(FS, Info) error) (found Info, damaged []Info, err error) {
 	infos, err := List(fs, root)
 	if err != nil {
-		return Info{}, err
+		return Info{}, nil, err
 	}
-	var damage error
 	for _, info := range infos {
-		err := info.Err
-		if err == nil {
-			err = probe(fs, info)
+		if !info.Complete || info.Sequence < from {
+			continue
 		}
-		if err == nil {
-			return info, nil
+		if info.Err == nil {
+			info.Err = check(fs, info)
 		}
-		if damage == nil && info.Complete {
-			damage = err
+		if info.Err == nil {
+			return info, damaged, nil
 		}
+		damaged = append(damaged, info)
 	}
 	none := &Error{Fault: None, Op: "find a checkpoint in", Path: root, Err: errors.New("there is none")}
-	if damage != nil {
-		none.Err = fmt.Errorf("none is whole: %w", damage)
+	if len(damaged) > 0 {
+		none.Err = fmt.Errorf("none is whole: %w", damaged[0].Err)
 	}
-	return Info{}, none
+	return Info{}, damaged, none
 }
 
 // probe makes the cheap checks.

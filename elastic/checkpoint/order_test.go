@@ -46,7 +46,7 @@ func TestBO16_NewestIsTheLastSaved(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustSave(t, s, fs, root, sequence, step, 2)
-		if _, err := checkpoint.Prune(fs, root, keep); err != nil {
+		if _, err := checkpoint.Prune(fs, root, keep, 1<<62); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,7 +110,7 @@ func TestPruneLeavesWhatItDoesNotKnow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	removed, err := checkpoint.Prune(fs, "/c", 1)
+	removed, err := checkpoint.Prune(fs, "/c", 1, 1<<62)
 	if err != nil || !cmp.Equal(removed, []string{checkpoint.Dir("/c", 2, 20)}) {
 		t.Errorf("removed %v, %v", removed, err)
 	}

@@ -11,13 +11,14 @@ import (
 var shardFile = regexp.MustCompile(`^server-\d+\.safetensors$`)
 
 // Prune deletes the oldest checkpoints beyond the newest keep (keep < 1 keeps
-// all), and what killed saves left that are older than the newest checkpoint. It
-// is to be called after a save succeeded. It returns the folders it removed.
+// all), and what killed saves left that are older than the newest checkpoint and
+// than the save from, the first that may still be under way. It is to be called
+// after a save succeeded. It returns the folders it removed.
 //
 // Only whole checkpoints count towards keep. Damaged ones stay, for a person to
 // look at, and so do folders of other names, files that no checkpoint has, and
 // unfinished saves newer than the newest checkpoint, since they may be under way.
-func Prune(fsys FS, root string, keep int) (removed []string, err error) {
+func Prune(fsys FS, root string, keep int, from int64) (removed []string, err error) {
 	infos, err := List(fsys, root)
 	if err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func Prune(fsys FS, root string, keep int) (removed []string, err error) {
 	whole := 0
 	for _, info := range infos {
 		switch {
-		case !info.Complete && whole == 0: // perhaps under way
+		case !info.Complete && (whole == 0 || info.Sequence >= from): // perhaps under way
 		case !info.Complete:
 			err = errors.Join(err, remove(fsys, root, info.Dir, &removed))
 		case info.Err != nil || probe(fsys, info) != nil: // damaged

@@ -120,18 +120,6 @@ func (r *Reader) tensorName(p Piece, i int) string {
 // Manifest describes the checkpoint. It must not be changed.
 func (r *Reader) Manifest() *Manifest { return r.manifest }
 
-// Dedup merges the shards' deduplication state: by worker incarnation the
-// largest sequence applied.
-func (r *Reader) Dedup() map[string]int64 {
-	all := map[string]int64{}
-	for _, s := range r.manifest.Shards {
-		for incarnation, sequence := range s.Dedup {
-			all[incarnation] = max(all[incarnation], sequence)
-		}
-	}
-	return all
-}
-
 // Close closes the files.
 func (r *Reader) Close() error {
 	var errs []error

@@ -156,9 +156,6 @@ func TestRangesAreReadWithoutTheRest(t *testing.T) {
 	if read > 20_000 {
 		t.Errorf("loading and reading 8000 bytes read %d bytes of a checkpoint of %d", read, r.Manifest().Bytes())
 	}
-	if got := r.Dedup(); len(got) != 3 || got["w2"] != 2 {
-		t.Errorf("dedup %v", got)
-	}
 }
 
 func TestReadRanges(t *testing.T) {

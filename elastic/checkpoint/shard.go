@@ -66,7 +66,7 @@ func WriteShard(fs FS, dir string, stamp Stamp, s Shard) (ShardFile, error) {
 	if err := makeDir(fs, dir); err != nil {
 		return ShardFile{}, err
 	}
-	file := ShardFile{Name: shardName(s.Server), Server: s.Server, Size: size, Dedup: s.Dedup}
+	file := ShardFile{Name: shardName(s.Server), Server: s.Server, Size: size}
 	sum, crc := sha256.New(), crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	err = writeFile(fs, path, size, func(w io.Writer) error {
 		out, err := safetensors.NewWriter(io.MultiWriter(w, sum, crc), path, tensors, metadata)

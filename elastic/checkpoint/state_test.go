@@ -61,7 +61,7 @@ func (s *state) cut(p int, seed uint64) []checkpoint.Shard {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	shards := make([]checkpoint.Shard, p)
 	for i := range shards {
-		shards[i] = checkpoint.Shard{Server: i, Dedup: map[string]int64{fmt.Sprint("w", i): int64(i)}}
+		shards[i] = checkpoint.Shard{Server: i}
 	}
 	for block, a := range s.arrays {
 		for at, left, size := 0, p, a.Size(); left > 0 && at < size; left-- {

@@ -27,7 +27,6 @@ type PieceState struct {
 type Shard struct {
 	Server int
 	Pieces []PieceState
-	Dedup  map[string]int64 // last sequence applied, by worker incarnation
 }
 
 // Stamp ties the shards of one save together. Slots names the optimizer's state
@@ -65,12 +64,11 @@ type Piece struct {
 
 // ShardFile is what the manifest says of one shard; [WriteShard] returns it.
 type ShardFile struct {
-	Name   string           `json:"name"`
-	Server int              `json:"server"`
-	Size   int64            `json:"size"`
-	SHA256 string           `json:"sha256"`
-	Pieces []Piece          `json:"pieces"`
-	Dedup  map[string]int64 `json:"dedup,omitempty"`
+	Name   string  `json:"name"`
+	Server int     `json:"server"`
+	Size   int64   `json:"size"`
+	SHA256 string  `json:"sha256"`
+	Pieces []Piece `json:"pieces"`
 }
 
 // Manifest describes one checkpoint whole. [Commit] sets Format and, where it is

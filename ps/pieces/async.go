@@ -9,8 +9,11 @@ import (
 	"optimus/internal/failure"
 )
 
-// Seen is what a piece remembers of a worker in the modes without steps. It
-// moves with the piece and is saved with it.
+// Seen is what a piece remembers of a worker in the modes without steps: enough
+// to tell a retry from a new push, and how far the worker is. It moves with the
+// piece. It is not saved, since no push that a checkpoint holds can come again: a
+// retry names the generation that it was made in, which ended with the restore,
+// and clocks only count relative to each other, so that all begin anew at 0.
 type Seen struct {
 	Worker   Worker `json:"worker"`
 	Sequence int64  `json:"sequence"` // of the last push taken

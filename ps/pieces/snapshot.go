@@ -49,7 +49,7 @@ func (s *Store) pin(snap *Snapshot, p *piece, version int64) error {
 	}
 	snap.held = append(snap.held, st.data.hold())
 	snap.parts = append(snap.parts, Part{Block: p.id.Block, Offset: p.id.Offset, Size: p.id.Size,
-		Params: st.data.params, Slots: st.data.slots, Updates: st.updates, Seen: p.listSeen()})
+		Params: st.data.params, Slots: st.data.slots, Updates: st.updates})
 	return nil
 }
 

@@ -8,14 +8,14 @@ import (
 	"optimus/internal/failure"
 )
 
-// Part is a range of a block with all that moves with it: to a new owner, into
-// a checkpoint and back.
+// Part is a range of a block with all that moves with it: to a new owner, or
+// into a checkpoint and back.
 type Part struct {
 	Block, Offset, Size int
 	Params              []float32
 	Slots               [][]float32 // Optimizer.Slots arrays; none for auxiliary arrays
 	Updates             int64       // how many updates led to this version
-	Seen                []Seen      // asp, ssp
+	Seen                []Seen      // asp, ssp: to a new owner only
 }
 
 // receiving returns the pending generation if it has that number.
@@ -174,6 +174,7 @@ func (s *Store) FillLocal(number int, boundary int64) error {
 			if id, ok := overlap(p.id, old.id); ok {
 				part, err := s.read(old, id, boundary)
 				if err == nil {
+					part.Seen = old.listSeen()
 					err = p.fill(id, &part, s.cfg.Mode)
 				}
 				if err != nil {
@@ -220,6 +221,7 @@ func (s *Store) Extract(id ID, version int64) (Part, error) {
 			if o, ok := overlap(id, p.id); ok {
 				p.mu.Lock()
 				part, err := s.read(p, o, version)
+				part.Seen = p.listSeen()
 				p.mu.Unlock()
 				if err != nil {
 					return Part{}, failure.E("extract", fmt.Sprintf("range %v", id), failure.Conflict, err, "ask for a version that is kept")
@@ -265,7 +267,7 @@ func (s *Store) read(p *piece, id ID, version int64) (Part, error) {
 		return Part{}, err
 	}
 	lo, hi := id.Offset-p.id.Offset, id.Offset-p.id.Offset+id.Size
-	part := Part{Block: id.Block, Offset: id.Offset, Size: id.Size, Updates: st.updates, Seen: p.listSeen(),
+	part := Part{Block: id.Block, Offset: id.Offset, Size: id.Size, Updates: st.updates,
 		Params: slices.Clone(st.data.params[lo:hi]), Slots: make([][]float32, len(st.data.slots))}
 	for i, x := range st.data.slots {
 		part.Slots[i] = slices.Clone(x[lo:hi])
