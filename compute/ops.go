@@ -127,12 +127,14 @@ type Dropout struct {
 }
 
 // SoftmaxLoss is the cross entropy of softmax(X) with integer labels, on each of
-// Rows rows of Classes values; it sums up the step's Result with weight Rows per
-// example. DX = softmax(X) - onehot(label), written by Forward in training.
+// Rows rows of Classes values; it sums up the step's Result with weight 1 per row.
+// Rows with the label Ignore are padding: without loss, gradient and weight.
+// DX = softmax(X) - onehot(label), written by Forward in training.
 type SoftmaxLoss struct {
 	X, DX         Buf
 	Labels        int // input
 	Rows, Classes int
+	Ignore        int // a label, or None
 }
 
 func (o Load) Uses() Use        { return Use{Inputs: []int{o.In}} }

@@ -3,21 +3,24 @@ package data
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // Report is what [Check] found.
 type Report struct {
-	Format   string // "MR", "CIFAR-10", "CIFAR-10 batch" or "text"
+	Format   string // a set's name, "CIFAR-10 batch", "picture" or "text"
 	Examples int    // of both splits; records or lines of a file
 	Words    int    // of a text
 	Set      *Set   // of a folder
 }
 
 // Check reads a folder of one of the sets, or a single file of one, whole and
-// says what it is. A folder is taken for MR where it has one of MR's files, and
-// a file for a batch of CIFAR-10 by its name: *.bin, or data_batch_*, the name
-// in the Python version. Every other file is text with a sentence a line.
+// says what it is; all pictures are decoded, and the error is of the first that
+// cannot be. A folder is taken for a set by its files' and folders' names, and a
+// file for a batch of CIFAR-10 by its own: *.bin, or data_batch_*, the name in the
+// Python version; for a picture by .jpg, .jpeg or .png. Every other file is text
+// with a sentence a line.
 func Check(path string) (Report, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -31,6 +34,9 @@ func Check(path string) (Report, error) {
 		p := &pictures{}
 		err := readPictures(path, p)
 		return Report{Format: "CIFAR-10 batch", Examples: len(p.labels)}, err
+	case isPicture(base):
+		_, err := readPicture(path)
+		return Report{Format: "picture", Examples: 1}, err
 	default:
 		s := &sentences{}
 		err := readText("check text", path, 0, mrWords, newLexicon(), s)
@@ -39,19 +45,38 @@ func Check(path string) (Report, error) {
 }
 
 func checkFolder(dir string) (r Report, err error) {
-	r.Format = "CIFAR-10"
-	for _, name := range []string{mrFolder, mrNeg, mrPos} {
-		if exists(filepath.Join(dir, name)) {
-			r.Format = "MR"
-		}
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return exists(filepath.Join(dir, name)) })
 	}
-	if r.Format == "MR" {
+	switch {
+	case has(mrFolder, mrNeg, mrPos):
 		r.Set, err = OpenMR(dir, Options{})
-	} else {
+	case has(caltechFolders()...) || slices.Contains(caltechFolders(), filepath.Base(dir)):
+		r.Set, err = OpenCaltech(dir, PictureOptions{})
+	case has("val", synsetFile):
+		r.Set, err = OpenImageNet(dir, PictureOptions{})
+	case has("train"):
+		r.Set, err = OpenNDSB1(dir, PictureOptions{})
+	default:
 		r.Set, err = OpenCIFAR10(dir)
 	}
-	if err == nil {
-		r.Examples = r.Set.Train.Len() + r.Set.Valid.Len()
+	if err != nil {
+		return r, err
 	}
-	return r, err
+	r.Format, r.Examples = r.Set.Name, r.Set.Train.Len()+r.Set.Valid.Len()
+	return r, r.Set.decodeAll()
+}
+
+// decodeAll reads every picture that is not in memory as it is.
+func (s *Set) decodeAll() error {
+	for _, split := range []Split{s.Train, s.Valid} {
+		p, ok := split.(*gallerySplit)
+		if !ok {
+			continue
+		}
+		if err := inParallel(p.Len(), func(i int) error { _, err := p.from.at(int(p.ids[i])); return err }); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"image/color"
 	"path/filepath"
 	"testing"
 
@@ -9,6 +10,10 @@ import (
 
 func TestCheck(t *testing.T) {
 	text := put(t, mrNeg, "bad film\n", mrPos, "a fine film\ngood\n")
+	parted := t.TempDir()
+	for _, part := range []string{"train", "val"} {
+		savePicture(t, filepath.Join(parted, part, "n01440764", "1.JPEG"), color.White, 30, 20)
+	}
 	for _, c := range []struct {
 		path   string
 		format string
@@ -20,6 +25,10 @@ func TestCheck(t *testing.T) {
 		{filepath.Join(text, mrPos), "text", 2, 4, false},
 		{shared.Dir(t, "sets", "cifar10"), "CIFAR-10", 3200, 0, true},
 		{shared.Dir(t, "bad", "cifar10", "good_batch.bin"), "CIFAR-10 batch", 10, 0, false},
+		{shared.Dir(t, "bad", "ndsb1"), "NDSB1", 3, 0, true},
+		{shared.Dir(t, "sets", "caltech256", "256_ObjectCategories"), "Caltech-256", 31, 0, true},
+		{parted, "ImageNet", 2, 0, true},
+		{shared.Dir(t, "bad", "images", "gray.JPEG"), "picture", 1, 0, false},
 		{shared.Dir(t, "bad", "text", "crlf.txt"), "text", 4, 14, false},
 	} {
 		r, err := Check(c.path)

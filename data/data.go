@@ -8,8 +8,9 @@
 // steps without an example lost or repeated.
 //
 // Readers take the on-disk formats of the original publications ([OpenMR],
-// [OpenCIFAR10]); generators ([GenerateMR], [GenerateCIFAR10]) make sets of the
-// same shape with a structure that can be learned, for use without a download;
+// [OpenCIFAR10], [OpenNDSB1], [OpenCaltech], [OpenImageNet]); generators
+// ([GenerateMR], [GenerateCIFAR10], [GenerateNDSB1] and others) make sets of the same
+// shape with a structure that can be learned, for use without a download;
 // writers ([WriteMR], [WriteCIFAR10]) put sets into the original formats.
 //
 // Nothing is ever dropped or guessed in silence: a file that is cut, empty, of
@@ -50,8 +51,10 @@ type Set struct {
 	Name           string
 	Train, Valid   Split
 	Classes        []string // class names by label, where there are classes
-	Vocabulary     []string // words by token, where there are words; 0 is padding
+	Vocabulary     []string // words by token, where there are words; 0 is padding unless sequences need none
 	SequenceLength int      // tokens per sentence with padding, 0 for pictures
+	Trigrams       int      // letter trigrams per word with padding, where the vocabulary is trigrams; else 0
+	Picture        []int    // channels, height and width of a picture, nil for text
 	Generated      bool     // made by a generator, not read from real data
 }
 

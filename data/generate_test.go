@@ -111,7 +111,7 @@ func TestGenerateCIFAR10IsNotLinear(t *testing.T) {
 }
 
 func TestGeneratorsAreOfTheirSeed(t *testing.T) {
-	for name, make := range map[string]func(n int, seed uint64) (*Set, error){"MR": GenerateMR, "CIFAR10": GenerateCIFAR10} {
+	for name, make := range map[string]func(n int, seed uint64) (*Set, error){"MR": GenerateMR, "CIFAR10": GenerateCIFAR10, "PTB": GeneratePTB, "text8": GenerateText8} {
 		prints := map[string]int{}
 		for _, seed := range []uint64{1, 2, 1} {
 			s, err := make(60, seed)

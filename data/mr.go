@@ -96,12 +96,7 @@ func newMR(name string, all *sentences, lex *lexicon, seed uint64) *Set {
 // part shuffles 0..n-1 and parts off the last of every holdout of them, rounded
 // down but at least one where there are two.
 func part(n, holdout int, seed uint64) (train, valid []int32) {
-	ids := make([]int32, n)
-	key := rng.NewKey(seed, 'p', 'a', 'r', 't')
-	for i := range ids { // Fisher and Yates, inside out
-		j := key.Intn(uint64(i), i+1)
-		ids[i], ids[j] = ids[j], int32(i)
-	}
+	ids := shuffled(n, rng.NewKey(seed, 'p', 'a', 'r', 't'))
 	cut := n - n/holdout
 	if n > 1 {
 		cut = min(cut, n-1)

@@ -11,6 +11,7 @@ func newCIFAR10(name string, train, valid *pictures, classes []string) *Set {
 	return &Set{
 		Name:    name,
 		Classes: classes,
+		Picture: []int{3, cifarSide, cifarSide},
 		Train:   &pictureSplit{train, scale},
 		Valid:   &pictureSplit{valid, scale},
 	}

@@ -8,4 +8,7 @@
 // The sizes of some models depend on their data (a vocabulary, the longest
 // sentence), so a Program is made for a data.Set; what the listing shows is the
 // model for the whole original data set.
+//
+// A workload may come in a second size, [Tiny], which is the same architecture with
+// fewer units and filters: Workload.At.
 package models

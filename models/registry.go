@@ -59,7 +59,7 @@ type Info struct {
 // All returns the workloads: those of Table 1 in its order, then the others by
 // name.
 func All() []Workload {
-	return []Workload{resNeXt110(), resNet50(), inceptionBN(), kaggle(), cnnRand(), cifarSmall()}
+	return []Workload{resNeXt110(), resNet50(), inceptionBN(), kaggle(), cnnRand(), dssm(), rnnLSTM(), cifarSmall()}
 }
 
 // List describes all workloads, in All's order.
@@ -82,8 +82,7 @@ func Lookup(name string) (Workload, error) {
 }
 
 // Tiny is the size of a workload for tests and first steps: the same architecture,
-// with fewer units and filters and where that helps on smaller pictures, which a
-// laptop trains in a minute.
+// with fewer units and filters and where that helps on smaller pictures.
 const Tiny = "tiny"
 
 // At returns the workload in a size: "", that of the paper, or Tiny. Its data set,
@@ -95,9 +94,9 @@ func (w Workload) At(size string) (Workload, error) {
 	case size == Tiny && w.tiny != nil:
 		return w.tiny(), nil
 	case w.tiny == nil:
-		return w, fmt.Errorf("workload %s has no size %q; it has but one, leave the size out", w.Name, size)
+		return Workload{}, fmt.Errorf("workload %s has no size %q; it has but one, leave the size out", w.Name, size)
 	}
-	return w, fmt.Errorf("workload %s has no size %q; leave it out or use %q", w.Name, size, Tiny)
+	return Workload{}, fmt.Errorf("workload %s has no size %q; leave it out or use %q", w.Name, size, Tiny)
 }
 
 // shrunk gives a workload the settings of the size Tiny.

@@ -36,7 +36,7 @@ func newTrainer(t testing.TB, w models.Workload, set *data.Set, seed uint64) *tr
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := cpu.Compile(p, 100)
+	e, err := cpu.Compile(p, max(100, w.Batch))
 	if err != nil {
 		t.Fatal(err)
 	}

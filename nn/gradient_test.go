@@ -3,6 +3,7 @@ package nn_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"optimus/compute"
@@ -126,6 +127,56 @@ var nets = map[string]func(n *nn.Net){
 		x := n.Conv2D("a", n.Crops("x", compute.Image{C: 2, H: 6, W: 7}, 4, 4, 1, true), nn.Conv{Filters: 2, Kernel: 3, Init: weights})
 		n.SoftmaxCrossEntropy(n.Dense("d", n.Flatten(x), 3, weights), n.Ints("label", 1, 3))
 	},
+	"lstm": func(n *nn.Net) {
+		time := n.Time("t", 6)
+		x := n.LSTM("a", n.FloatsOver(time, "x", 3), nn.Recurrent{Units: 5, Init: weights})
+		x = n.LSTM("b", x, nn.Recurrent{Units: 4, Reverse: true, Init: weights})
+		n.TokenCrossEntropy(n.Dense("d", x, 3, weights), n.IntsOver(time, "label", 1, 3), compute.None)
+	},
+	"lstm, lengths, many readers": func(n *nn.Net) {
+		time := n.Time("t", 5)
+		lengths := n.Lengths("length", time)
+		x := n.Embedding("e", n.IntsOver(time, "word", 1, 9), 4, weights)
+		a := n.LSTM("a", x, nn.Recurrent{Units: 3, Lengths: &lengths, Init: weights})
+		b := n.LSTM("b", x, nn.Recurrent{Units: 2, Lengths: &lengths, Reverse: true, Init: weights})
+		last := n.Tanh(n.Dense("c", n.LastStep(n.Concat(a, b, x), &lengths), 4, weights))
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Concat(last, n.Tanh(last)), 3, weights), n.Ints("label", 1, 3))
+	},
+	"gru": func(n *nn.Net) {
+		time := n.Time("t", 6)
+		x := n.GRU("a", n.FloatsOver(time, "x", 3), nn.Recurrent{Units: 5, Init: weights})
+		x = n.GRU("b", x, nn.Recurrent{Units: 4, Reverse: true, Split: true, Init: weights})
+		n.TokenCrossEntropy(n.Dense("d", x, 4, weights), n.IntsOver(time, "label", 1, 4), 2)
+	},
+	"gru, lengths of windows": func(n *nn.Net) {
+		time := n.Time("t", 9)
+		lengths := n.Lengths("length", time)
+		x := n.Conv2D("c", n.FloatsOver(time, "x", 1, 1, 5), nn.Conv{Filters: 2, Window: compute.Window{KH: 3, KW: 2, StrideH: 2, PadH: 1}, Init: weights})
+		x = n.GRU("a", n.Frames(x), nn.Recurrent{Units: 3, Lengths: &lengths, Init: weights})
+		x = n.GRU("b", x, nn.Recurrent{Units: 4, Reverse: true, Lengths: &lengths, Init: weights})
+		n.SoftmaxCrossEntropy(n.Dense("d", n.LastStep(x, nil), 4, weights), n.Ints("label", 1, 4))
+	},
+	"bags of one table": func(n *nn.Net) {
+		table := n.Table("e", 9, 5, weights)
+		x := n.Tanh(n.Bag("context", table, n.Ints("x", 7, 10), 1))
+		n.SampledLogistic(x, n.Bag("candidates", table, n.Ints("c", 12, 10), 4))
+	},
+	"attention decoder": func(n *nn.Net) {
+		from, to := n.Time("source", 5), n.Time("target", 4)
+		lengths := n.Lengths("length", from)
+		source := n.LSTM("a", n.FloatsOver(from, "x", 3), nn.Recurrent{Units: 4, Lengths: &lengths, Init: weights})
+		last := n.LastStep(source, &lengths)
+		x := n.Embedding("e", n.IntsOver(to, "word", 1, 9), 3, weights)
+		x = n.AttentionDecoder("b", x, source, last, n.Dense("c", last, 4, weights), nn.Attention{Lengths: &lengths, Init: weights})
+		n.TokenCrossEntropy(n.Dense("d", x, 5, weights), n.IntsOver(to, "label", 1, 5), 0)
+	},
+	"attention decoder over data": func(n *nn.Net) {
+		from, to := n.Time("source", 3), n.Time("target", 4)
+		source := n.Dense("a", n.FloatsOver(from, "x", 2), 4, weights)
+		x := n.FloatsOver(to, "y", 3)
+		x = n.AttentionDecoder("b", x, source, n.Floats("h", 4), n.Floats("c", 4), nn.Attention{Init: weights})
+		n.TokenCrossEntropy(n.Dense("d", n.Concat(x, n.Tanh(x)), 5, weights), n.IntsOver(to, "label", 1, 5), compute.None)
+	},
 	"loss without a layer between": func(n *nn.Net) {
 		x := n.Dense("a", n.Floats("x", 3), 4, weights)
 		n.SoftmaxCrossEntropy(x, n.Ints("label", 1, 4))
@@ -148,13 +199,16 @@ func random(p *compute.Program, n int, seed uint64) *reference {
 	r := &reference{p: p, batch: &compute.Batch{N: n}, key: compute.Key{Seed: seed, Epoch: 3}, train: true}
 	for i, in := range p.Inputs {
 		k, a := rng.NewKey(seed, 1, uint64(i)), compute.Array{Shape: in.Shape}
-		size := in.Size()
+		size, limit := in.Size(), in.Limit
 		if in.Axis != 0 { // batches of different lengths
 			size *= max(1, p.Axes[in.Axis-1].Max-n%4)
 		}
+		if strings.HasSuffix(in.Name, "length") {
+			limit -= n % 4
+		}
 		for j := range n * size {
-			if in.Limit > 0 {
-				a.I = append(a.I, int32(k.Intn(uint64(j), in.Limit)))
+			if limit > 0 {
+				a.I = append(a.I, int32(k.Intn(uint64(j), limit)))
 			} else {
 				a.F = append(a.F, float32(k.Normal(uint64(j))))
 			}

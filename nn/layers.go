@@ -150,13 +150,23 @@ func (n *Net) Flatten(x *Value) *Value {
 // over the labels; x is [classes], or [T,classes] for T labels per example. The
 // metric is the accuracy.
 func (n *Net) SoftmaxCrossEntropy(x *Value, labels Ids) {
+	n.softmax(x, labels, compute.None, compute.Accuracy)
+}
+
+func (n *Net) softmax(x *Value, labels Ids, ignore int, metric compute.Metric) {
 	classes := x.Shape[len(x.Shape)-1]
-	n.want(!n.loss, "the model has two losses")
-	n.want(x.grad != compute.None, "the loss reads %q, below which nothing is learned", x.name)
 	n.want(classes == labels.Limit && x.Size() == labels.T*classes && x.axis == labels.axis,
 		"the loss reads %q of shape %v, but there are %d labels of %d classes", x.name, x.Shape, labels.T, labels.Limit)
-	x.reads++
-	n.emit(&compute.SoftmaxLoss{X: x.buf, DX: x.grad, Labels: labels.input, Rows: labels.T, Classes: classes}, x)
-	n.prog.Metric = compute.Accuracy
-	n.loss = true
+	n.end(&compute.SoftmaxLoss{X: x.buf, DX: x.grad, Labels: labels.input, Rows: labels.T, Classes: classes, Ignore: ignore}, metric, x)
+}
+
+// end adds the loss, which reads xs and has a metric.
+func (n *Net) end(loss compute.Op, metric compute.Metric, xs ...*Value) {
+	n.want(!n.loss, "the model has two losses")
+	for _, x := range xs {
+		n.want(x.grad != compute.None, "the loss reads %q, below which nothing is learned", x.name)
+		x.reads++
+	}
+	n.emit(loss, xs[0])
+	n.prog.Metric, n.loss = metric, true
 }

@@ -34,6 +34,7 @@ type Ids struct {
 	T, Limit int
 	axis     compute.Axis
 	input    int
+	counts   compute.Axis // whose time steps it counts; 0 for none
 }
 
 // Net records the layers of one model.

@@ -146,11 +146,43 @@ func (r *reference) example(op compute.Op, i int) {
 		rows := op.Rows * r.of(op.X)
 		for row := range rows {
 			x := r.at(op.X, i)[row*op.Classes : (row+1)*op.Classes]
+			if int(r.batch.Inputs[op.Labels].I[i*rows+row]) == op.Ignore {
+				continue
+			}
 			total := 0.0
 			for _, v := range x {
 				total += math.Exp(v)
 			}
 			r.loss += math.Log(total) - x[r.batch.Inputs[op.Labels].I[i*rows+row]]
+		}
+	case *compute.AttentionDecoder:
+		r.attend(op, i)
+	case *compute.Bag:
+		n := op.Bags * op.Most
+		for j, id := range r.batch.Inputs[op.Ids].I[i*n : (i+1)*n] {
+			for k := 0; k < op.Width && int(id) < r.p.Params[op.Table].Shape[0]; k++ {
+				r.at(op.Y, i)[j/op.Most*op.Width+k] += r.params[op.Table][int(id)*op.Width+k]
+			}
+		}
+	case *compute.SampledLoss:
+		for k, sign := 0, -1.0; k < op.K; k, sign = k+1, 1 {
+			s := 0.0
+			for j, v := range r.at(op.X, i) {
+				s += v * r.at(op.C, i)[k*op.Width+j]
+			}
+			r.loss += math.Log(1 + math.Exp(sign*s))
+		}
+	case *compute.LSTM:
+		r.recurrent(&op.Recurrent, i, r.lstm)
+	case *compute.GRU:
+		r.recurrent(&op.Recurrent, i, r.gru)
+	case *compute.Tanh:
+		for j, v := range r.at(op.X, i) {
+			r.at(op.Y, i)[j] = math.Tanh(v)
+		}
+	case *compute.LastStep:
+		if n := r.length(op.Lengths, op.X, i); n > 0 {
+			copy(r.at(op.Y, i), r.at(op.X, i)[(n-1)*op.Size:])
 		}
 	default:
 		panic("the reference does not know this operation")

@@ -37,6 +37,8 @@ type TrainingJob struct {
 	// VirtualWorkers is the number V of logical shares of the global batch
 	// (design: same bits for every number of workers ≤ V); 0 is off.
 	VirtualWorkers int `json:"virtual_workers,omitempty"`
+	// Size is the size of the workload: empty for the paper's, or "tiny".
+	Size string `json:"size,omitempty"`
 	// Assignment is the rule that places pieces on servers.
 	Assignment Rule `json:"assignment,omitempty"`
 

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 
 	"optimus/compute"
@@ -43,6 +44,9 @@ const generatedEpochs = 4
 // on generated ones.
 func Open(j spec.TrainingJob) (*Task, error) {
 	w, err := models.Lookup(j.Workload)
+	if err == nil {
+		w, err = w.At(j.Size)
+	}
 	if err != nil {
 		return nil, failure.E("train", j.Workload, failure.InvalidArgument, err, "")
 	}
@@ -60,7 +64,7 @@ func Open(j spec.TrainingJob) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Task{Name: w.Name, Params: p.Params, Aux: p.Aux, AuxMomentum: p.AuxMomentum, Optimizer: w.Optimizer,
+	t := &Task{Name: w.Name, Params: p.Params, Aux: p.Aux, AuxMomentum: p.AuxMomentum, Optimizer: w.Schedule(set.Train.Len(), cmp.Or(j.Batch, w.Batch)),
 		Metric: p.Metric, Batch: w.Batch, Epochs: w.Epochs, Examples: set.Train.Len(), Validation: set.Valid.Len(),
 		Generated: set.Generated, Vocabulary: set.Vocabulary, Classes: set.Classes, Fingerprint: set.Fingerprint()}
 	if set.Generated {

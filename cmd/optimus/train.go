@@ -60,6 +60,7 @@ func bindTrainFlags(c *cobra.Command, f *trainFlags) {
 	fl.Var(&j.Workers, "workers", "number of workers, or MIN:MAX")
 	fl.StringVar((*string)(&j.Mode), "mode", string(j.Mode), "bsp: each step waits for all workers; asp: each push is applied at once; ssp: at most --staleness steps apart")
 	fl.IntVar(&j.Staleness, "staleness", 0, "ssp: how many steps a worker may be ahead")
+	fl.StringVar(&j.Size, "size", "", "tiny: the same architecture, small enough to try (default: the paper's size)")
 	fl.IntVar(&j.Batch, "batch", 0, "examples of one step over all workers (default: the workload's)")
 	fl.IntVar(&j.Epochs, "epochs", 0, "passes over the data (default: the workload's)")
 	fl.IntVar(&j.Steps, "steps", 0, "end after so many steps")

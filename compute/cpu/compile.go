@@ -58,14 +58,26 @@ func Compile(p *compute.Program, capacity int, options ...Option) (compute.Execu
 	return e, nil
 }
 
+// reads returns the block whose rows an operation reads and the input that tells
+// which, so many per time step; None for other operations.
+func reads(op compute.Op) (table, ids, count int) {
+	switch op := op.(type) {
+	case *compute.Lookup:
+		return op.Table, op.Ids, op.T
+	case *compute.Bag:
+		return op.Table, op.Ids, op.Bags * op.Most
+	}
+	return compute.None, compute.None, 0
+}
+
 // checkRows verifies that Rows blocks, of which only some rows are here, are read by
-// Lookup alone, and Lookup reads no other.
+// Lookup and Bag alone, and these read no other.
 func checkRows(p *compute.Program) error {
 	for _, s := range p.Forward {
-		_, lookup := s.Op.(*compute.Lookup)
+		table, _, _ := reads(s.Op)
 		for _, b := range s.Op.Uses().Blocks {
-			if b != compute.None && p.Params[b].Rows != lookup {
-				return fmt.Errorf("compile %s: %T uses block %s; Lookup reads Rows blocks, and only Lookup does", p.Name, s.Op, p.Params[b].Name)
+			if b != compute.None && p.Params[b].Rows != (table != compute.None) {
+				return fmt.Errorf("compile %s: %T uses block %s; Lookup and Bag read Rows blocks, and only they do", p.Name, s.Op, p.Params[b].Name)
 			}
 		}
 	}
@@ -115,15 +127,15 @@ func (e *executable) allocate(run *compute.Program) (err error) {
 
 // idsPerExample returns for each block how many rows an example looks up.
 func (e *executable) idsPerExample() []int {
-	ids := make([]int, len(e.p.Params))
-	e.lookups = make([][]*compute.Lookup, len(e.p.Params))
+	counts := make([]int, len(e.p.Params))
+	e.lookups = make([][]int, len(e.p.Params))
 	for _, s := range e.p.Forward {
-		if op, ok := s.Op.(*compute.Lookup); ok {
-			ids[op.Table] += op.T * e.steps[e.p.Inputs[op.Ids].Axis]
-			e.lookups[op.Table] = append(e.lookups[op.Table], op)
+		if table, ids, count := reads(s.Op); table != compute.None {
+			counts[table] += count * e.steps[e.p.Inputs[ids].Axis]
+			e.lookups[table] = append(e.lookups[table], ids)
 		}
 	}
-	return ids
+	return counts
 }
 
 // step is a compiled compute.Step.
@@ -209,6 +221,20 @@ func (e *executable) kernel(op compute.Op) (kernel, error) {
 		return newDropout(e, op), nil
 	case *compute.SoftmaxLoss:
 		return newSoftmax(e, op), nil
+	case *compute.Bag:
+		return newBag(e, op), nil
+	case *compute.SampledLoss:
+		return newSampled(e, op), nil
+	case *compute.LSTM:
+		return newLSTM(e, op), nil
+	case *compute.GRU:
+		return newGRU(e, op), nil
+	case *compute.AttentionDecoder:
+		return newDecoder(e, op), nil
+	case *compute.Tanh:
+		return newTanh(e, op), nil
+	case *compute.LastStep:
+		return newLastStep(e, op), nil
 	}
 	return nil, nil
 }

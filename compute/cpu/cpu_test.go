@@ -39,6 +39,28 @@ func pictureNet(t testing.TB) *compute.Program {
 	return finish(t, n)
 }
 
+// speechNet has layers over time; examples differ in length.
+func speechNet(t testing.TB) *compute.Program {
+	n := nn.New("speech")
+	time := n.Time("t", 7)
+	lengths := n.Lengths("length", time)
+	words := n.Embedding("embed", n.IntsOver(time, "tokens", 1, 40), 10, weights)
+	x := n.LSTM("lstm", words, nn.Recurrent{Units: 70, Lengths: &lengths, Init: weights})
+	to := n.Time("u", 5)
+	state := n.Tanh(n.LastStep(x, &lengths))
+	answer := n.AttentionDecoder("decoder", n.FloatsOver(to, "x", 4), x, state, state, nn.Attention{Lengths: &lengths, Init: weights})
+	x = n.Concat(n.GRU("gru", x, nn.Recurrent{Units: 9, Lengths: &lengths, Reverse: true, Init: weights}), x)
+	n.SoftmaxCrossEntropy(n.Dense("fc", n.Concat(n.LastStep(answer, nil), n.Tanh(n.LastStep(x, &lengths))), 3, weights), n.Ints("label", 1, 3))
+	return finish(t, n)
+}
+
+func bagNet(t testing.TB) *compute.Program {
+	n := nn.New("bags")
+	table := n.Table("embed", 40, 10, weights)
+	n.SampledLogistic(n.Bag("context", table, n.Ints("tokens", 6, 41), 1), n.Bag("candidates", table, n.Ints("candidates", 12, 41), 3))
+	return finish(t, n)
+}
+
 func finish(t testing.TB, n *nn.Net) *compute.Program {
 	t.Helper()
 	p, err := n.Program()
@@ -63,7 +85,8 @@ func batch(p *compute.Program, lo, hi int) *compute.Batch {
 	b := &compute.Batch{N: hi - lo}
 	for i, in := range p.Inputs {
 		var a compute.Array
-		for j := lo * in.Size(); j < hi*in.Size(); j++ {
+		size := in.Size() * p.Steps(in.Axis)
+		for j := lo * size; j < hi*size; j++ {
 			k := rng.NewKey(uint64(i))
 			if in.Limit > 0 {
 				a.I = append(a.I, int32(k.Intn(uint64(j), in.Limit)))
@@ -146,7 +169,7 @@ func train(t testing.TB, e compute.Executable, lo, hi int) outcome {
 }
 
 func TestBitsDoNotDependOnThreadsOrCapacity(t *testing.T) {
-	for _, net := range []func(testing.TB) *compute.Program{textNet, pictureNet} {
+	for _, net := range []func(testing.TB) *compute.Program{textNet, pictureNet, speechNet, bagNet} {
 		p := net(t)
 		want := train(t, compile(t, p, 19), 0, 19)
 		for _, threads := range []int{2, 3} {
@@ -203,7 +226,7 @@ func close32(t *rapid.T, what string, got, want float32) {
 }
 
 func TestNoExamples(t *testing.T) {
-	for _, net := range []func(testing.TB) *compute.Program{textNet, pictureNet} {
+	for _, net := range []func(testing.TB) *compute.Program{textNet, pictureNet, speechNet, bagNet} {
 		e := compile(t, net(t), 4)
 		train(t, e, 0, 4)
 		o := train(t, e, 0, 0)
@@ -395,7 +418,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector makes sync.Pool allocate")
 	}
-	for _, net := range []func(testing.TB) *compute.Program{textNet, pictureNet} {
+	for _, net := range []func(testing.TB) *compute.Program{textNet, pictureNet, speechNet, bagNet} {
 		for _, threads := range []int{1, 2} {
 			p := net(t)
 			e := compile(t, p, 8, cpu.Threads(threads))

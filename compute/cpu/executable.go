@@ -21,10 +21,11 @@ type executable struct {
 	params, grads [][]float32  // nil for Rows blocks
 	versions      []int        // of params: how often they were set
 	tables        []*table     // nil for dense blocks
-	lookups       [][]*compute.Lookup
+	lookups       [][]int      // of Rows blocks: inputs of ids
 	aux, auxSum   [][]float32
 	scratch       [][]float32 // per thread
 	scratchSize   int
+	checks        []func(*compute.Batch) error // what operations ask of a batch beyond sizes and ids
 
 	forward, backward []step
 
@@ -77,8 +78,8 @@ func (e *executable) Rows(block int, b *compute.Batch) ([]int32, error) {
 func (e *executable) need(block int, b *compute.Batch) []int32 {
 	t := e.tables[block]
 	t.begin()
-	for _, op := range e.lookups[block] {
-		t.want(b.Inputs[op.Ids].I)
+	for _, ids := range e.lookups[block] {
+		t.want(b.Inputs[ids].I)
 	}
 	return t.commit()
 }
@@ -155,6 +156,11 @@ func (e *executable) check(b *compute.Batch) error {
 				return fmt.Errorf("%w: input %q, example %d, position %d: value %d is outside [0,%d); the data and the model must share one vocabulary",
 					ErrInput, in.Name, j/size, j%size, v, in.Limit)
 			}
+		}
+	}
+	for _, check := range e.checks {
+		if err := check(b); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 // memory depends on the batch, not on the length of the block.
 type table struct {
 	width  int
+	all    int32 // rows of the whole block
 	rows   []int32
 	have   []bool // row i has been set
 	values []float32
@@ -31,18 +32,25 @@ type table struct {
 func newTable(p optim.Param, n int) *table {
 	width, limit := p.RowSize(), min(n, p.Shape[0])
 	return &table{
-		width: width,
-		ids:   make([]int32, 0, n),
-		rows:  make([]int32, 0, limit), spareRows: make([]int32, 0, limit),
+		width: width, all: int32(p.Shape[0]),
+		ids:  make([]int32, 0, n),
+		rows: make([]int32, 0, limit), spareRows: make([]int32, 0, limit),
 		have: make([]bool, limit), spareHave: make([]bool, limit),
 		values: make([]float32, limit*width), spareValues: make([]float32, limit*width),
 		grad: make([]float32, limit*width),
 	}
 }
 
-// begin starts the next working set; want adds ids to it, in any order.
-func (t *table) begin()           { t.ids = t.ids[:0] }
-func (t *table) want(ids []int32) { t.ids = append(t.ids, ids...) }
+// begin starts the next working set; want adds ids to it, in any order. Those behind
+// the last row are padding.
+func (t *table) begin() { t.ids = t.ids[:0] }
+func (t *table) want(ids []int32) {
+	for _, id := range ids {
+		if id < t.all {
+			t.ids = append(t.ids, id)
+		}
+	}
+}
 
 // commit makes the wanted rows the working set. Rows that stay keep their values.
 func (t *table) commit() []int32 {

@@ -6,7 +6,7 @@ import "slices"
 // gathers the inputs below the filter. Backward-data with strides is one pass for
 // each phase of the pixel, all of stride 1.
 type gather struct {
-	kernels  *kernels
+	kernel   gatherKernel
 	in, out  Layout
 	outputs  []span
 	passes   []pass
@@ -15,8 +15,8 @@ type gather struct {
 	rowBlock int  // rows of a pass that are done while their inputs are near
 	near     int  // samples that are done while the weights are near
 	units    int  // blocks (or planes) of input channels of a part
-	chunk    int  // units that are taken together: their weights for a span stay in the first cache
-	heavy    bool // the weights do not stay in the second cache
+	chunk    int  // units that are taken together: a tile's inputs of them stay in the first cache
+	heavy    bool // the weights do not stay in the second cache: they are fetched ahead
 }
 
 // span is a run of channel blocks that one kernel computes together.
@@ -29,7 +29,6 @@ type field struct {
 	rows, cols []reach
 	left       int // columns from the output's place to that of a tap without shift
 	kin        int
-	weight     func(unit, i, j int) int // the row of weights of a tap's first value
 }
 
 // pass computes the pixels of one phase.
@@ -51,9 +50,19 @@ const (
 	fromY
 )
 
-// plan cuts the rows of a pass into tiles and lists the taps of each kind of tile.
-func (p *pass) plan(in Layout, units, widest int) {
+// empty reports whether no output gathers anything.
+func (f *field) empty() bool { return len(f.rows) == 0 || len(f.cols) == 0 }
+
+// add appends a pass: it cuts the rows into tiles and lists the taps of each kind of
+// tile. Its weights follow those of the pass before.
+func (g *gather) add(p pass, widest int) {
 	f := &p.field
+	p.wRows = g.units * len(f.rows) * len(f.cols) * f.kin
+	if n := len(g.passes); n > 0 {
+		last := g.outputs[len(g.outputs)-1]
+		p.w = g.passes[n-1].w + g.passes[n-1].wRows*(last.first+last.n)*Lanes
+	}
+	g.sparse = g.sparse || f.empty()
 	class, examples := classes(p.rows, f.rows)
 	p.class = class
 	for _, e := range examples {
@@ -63,7 +72,7 @@ func (p *pass) plan(in Layout, units, widest int) {
 	for _, width := range tiling(p.cols, widest) {
 		s := segment{from: from, tiles: 1, width: width}
 		for c, e := range examples {
-			s.taps = append(s.taps, f.taps(in, units, e, p.top[c], from, width))
+			s.taps = append(s.taps, f.taps(g.in, g.units, e, p.top[c], from, width))
 		}
 		from += width
 		if n := len(p.segments); n > 0 && p.segments[n-1].joins(s) {
@@ -72,6 +81,7 @@ func (p *pass) plan(in Layout, units, widest int) {
 		}
 		p.segments = append(p.segments, s)
 	}
+	g.passes = append(g.passes, p)
 }
 
 // taps lists what a tile reads, without what lies in the padding: unit by unit, an
@@ -89,7 +99,8 @@ func (f *field) taps(in Layout, units, row, top, from, width int) []tap {
 					continue
 				}
 				x := u*in.plane() + (r.shift-f.rows[top].shift)*in.row() + c.shift*in.pixel()
-				out = append(out, tap{size * x, size * Lanes * f.weight(u, i, j), skip})
+				w := ((u*len(f.rows)+i)*len(f.cols) + j) * f.kin
+				out = append(out, tap{size * x, size * Lanes * w, skip})
 			}
 		}
 	}
@@ -136,8 +147,8 @@ func (g *gather) run(b batch) {
 // visit is what is computed at a time: rows [row,end) of every pass of a span of
 // outputs, in one of near samples, as far as a chunk of units contributes.
 type visit struct {
-	unit          int
 	o, next       span // next is the span after o
+	unit          int  // the chunk's first
 	row, end      int
 	sample, near  int
 	add           bool
@@ -162,7 +173,7 @@ func (g *gather) next(b batch, row int) fetch {
 		step = p.field.rows[0].stride
 	}
 	from, to := row*step, min(g.in.H, (row+g.rowBlock)*step)
-	if from >= to {
+	if from >= to || (to-from)*g.in.row()*g.units*size > nearInputs {
 		return fetch{}
 	}
 	return fetch{x: x[g.in.at(from, 0):], planes: g.units, plane: g.in.plane(), size: (to - from) * g.in.row()}
@@ -219,13 +230,14 @@ func (g *gather) rows(v *visit, y, x []float32) {
 					continue
 				}
 				t := tiles{
-					n: s.tiles, pixels: s.width, blocks: v.o.n, taps: s.taps[c][each*v.unit : each*min(v.unit+g.chunk, g.units)], kin: p.field.kin,
+					n: s.tiles, pixels: s.width, blocks: v.o.n,
+					taps: s.taps[c][each*v.unit : each*min(v.unit+g.chunk, g.units)], kin: p.field.kin,
 					xs: p.xp, ys: p.yp, plane: g.out.plane(), start: start,
 				}
 				if t.ahead = ahead.take(t.lines()); t.ahead == nil {
 					t.ahead = v.x.take(t.lines())
 				}
-				g.kernels.gather(&t, x, below+s.from*p.xp, w, y[p.y+r*p.yr+s.from*p.yp:], bias)
+				g.kernel(t, x, below+s.from*p.xp, w, y[p.y+r*p.yr+s.from*p.yp:], bias)
 			}
 		}
 	}

@@ -32,12 +32,32 @@ var (
 	}}
 	outerMicro256 = [4]outerMicro{outer256x1x16, outer256x2x16, outer256x3x16, outer256x4x16}
 
-	avx512 = kernels{level: level.AVX512, widest: [3]int{14, 14, 7}, gather: gather512, inputs: 8, blocks: 2, outer: outer512}
-	avx2   = kernels{level: level.AVX2, widest: [3]int{6}, gather: gather256, inputs: 4, blocks: 1, outer: outer256}
-)
+	// by channels of a group (1, 2, 4, 8), then pixels
+	gatherSmall512 = [4][8]gatherMicro{
+		{gatherSmall512x1x1, gatherSmall512x2x1, gatherSmall512x3x1, gatherSmall512x4x1, gatherSmall512x5x1, gatherSmall512x6x1, gatherSmall512x7x1, gatherSmall512x8x1},
+		{gatherSmall512x1x2, gatherSmall512x2x2, gatherSmall512x3x2, gatherSmall512x4x2, gatherSmall512x5x2, gatherSmall512x6x2, gatherSmall512x7x2, gatherSmall512x8x2},
+		{gatherSmall512x1x4, gatherSmall512x2x4, gatherSmall512x3x4, gatherSmall512x4x4, gatherSmall512x5x4, gatherSmall512x6x4, gatherSmall512x7x4, gatherSmall512x8x4},
+		{gatherSmall512x1x8, gatherSmall512x2x8, gatherSmall512x3x8, gatherSmall512x4x8, gatherSmall512x5x8, gatherSmall512x6x8, gatherSmall512x7x8, gatherSmall512x8x8},
+	}
+	gatherSmall256 = [3][4]gatherMicro{
+		{gatherSmall256x1x1, gatherSmall256x2x1, gatherSmall256x3x1, gatherSmall256x4x1},
+		{gatherSmall256x1x2, gatherSmall256x2x2, gatherSmall256x3x2, gatherSmall256x4x2},
+		{gatherSmall256x1x4, gatherSmall256x2x4, gatherSmall256x3x4, gatherSmall256x4x4},
+	}
+	// by channels of a group, for one place of the filter and for three
+	outerSmall512  = [4]outerMicro{outerSmall512x1x1, outerSmall512x1x2, outerSmall512x1x4, outerSmall512x1x8}
+	outerSmall512x = [3]outerMicro{outerSmall512x3x1, outerSmall512x3x2, outerSmall512x3x4}
+	outerSmall256  = [3]outerMicro{outerSmall256x1x1, outerSmall256x1x2, outerSmall256x1x4}
 
-// line is the size of a cache line in bytes.
-const line = 64
+	avx512 = kernels{
+		widest: [3]int{14, 14, 7}, gather: gather512, inputs: 8, blocks: 2, outer: outer512,
+		small: 8, smallPixels: 8, smallPlaces: [4]int{3, 3, 3, 1}, gatherSmall: gatherSmallAVX512, outerSmall: outerSmallAVX512,
+	}
+	avx2 = kernels{
+		widest: [3]int{6}, gather: gather256, inputs: 4, blocks: 1, outer: outer256,
+		small: 4, smallPixels: 4, smallPlaces: [4]int{1, 1, 1}, gatherSmall: gatherSmallAVX2, outerSmall: outerSmallAVX2,
+	}
+)
 
 // kernelsFor returns the kernels of a level that is present.
 func kernelsFor(name string) *kernels {
@@ -50,12 +70,32 @@ func kernelsFor(name string) *kernels {
 	return &plain
 }
 
-func gather512(t *tiles, x []float32, xi int, w, y, bias []float32) {
-	gatherMicro512[log2(t.blocks)][t.pixels-1].run(t, x, xi, w, y, bias)
+func gather512(t tiles, x []float32, xi int, w, y, bias []float32) {
+	gatherMicro512[log2(t.blocks)][t.pixels-1].run(&t, x, xi, w, y, bias)
 }
 
-func gather256(t *tiles, x []float32, xi int, w, y, bias []float32) {
-	gatherMicro256[t.pixels-1].run(t, x, xi, w, y, bias)
+func gather256(t tiles, x []float32, xi int, w, y, bias []float32) {
+	gatherMicro256[t.pixels-1].run(&t, x, xi, w, y, bias)
+}
+
+func gatherSmallAVX512(t tiles, x []float32, xi int, w, y, bias []float32) {
+	gatherSmall512[log2(t.kin)][t.pixels-1].run(&t, x, xi, w, y, bias)
+}
+
+func gatherSmallAVX2(t tiles, x []float32, xi int, w, y, bias []float32) {
+	gatherSmall256[log2(t.kin)][t.pixels-1].run(&t, x, xi, w, y, bias)
+}
+
+func outerSmallAVX512(p products, x, dy, dw []float32) {
+	if p.inputs == 3 {
+		outerSmall512x[log2(p.group)].run(&p, x, dy, dw)
+		return
+	}
+	outerSmall512[log2(p.group)].run(&p, x, dy, dw)
+}
+
+func outerSmallAVX2(p products, x, dy, dw []float32) {
+	outerSmall256[log2(p.group)].run(&p, x, dy, dw)
 }
 
 func (f gatherMicro) run(t *tiles, x []float32, xi int, w, y, bias []float32) {
@@ -74,11 +114,11 @@ func (f gatherMicro) run(t *tiles, x []float32, xi int, w, y, bias []float32) {
 	f(t.n, len(t.taps), taps, t.kin, from, weights, &y[0], t.xs*size, t.ys*size, t.plane*size, t.start, biases, ahead, step)
 }
 
-func outer512(p *products, x, dy, dw []float32) {
-	outerMicro512[p.blocks-1][p.inputs-1].run(p, x, dy, dw)
+func outer512(p products, x, dy, dw []float32) {
+	outerMicro512[p.blocks-1][p.inputs-1].run(&p, x, dy, dw)
 }
 
-func outer256(p *products, x, dy, dw []float32) { outerMicro256[p.inputs-1].run(p, x, dy, dw) }
+func outer256(p products, x, dy, dw []float32) { outerMicro256[p.inputs-1].run(&p, x, dy, dw) }
 
 func (f outerMicro) run(p *products, x, dy, dw []float32) {
 	ahead, au, step := &x[0], 0, 0

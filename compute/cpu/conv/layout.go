@@ -54,32 +54,47 @@ func blocks(channels int) int { return (channels + Lanes - 1) / Lanes }
 // Put writes a picture [C][H][W] into dst. It panics if either has another size.
 func (l Layout) Put(dst, chw []float32) {
 	l.check("Layout.Put", len(dst), len(chw))
-	l.each(func(pixel, lane, from int) { dst[pixel+lane] = chw[from] }, func(pixel, lane int) { dst[pixel+lane] = 0 })
+	step := l.pixel()
+	l.rows(func(at, from int) {
+		row := dst[at : at+(l.W-1)*step+1]
+		if from < 0 {
+			for w := 0; w < len(row); w += step {
+				row[w] = 0
+			}
+			return
+		}
+		for w, v := range chw[from : from+l.W] {
+			row[w*step] = v
+		}
+	})
 }
 
 // Get reads a picture [C][H][W] out of src. It panics if either has another size.
 func (l Layout) Get(chw, src []float32) {
 	l.check("Layout.Get", len(src), len(chw))
-	l.each(func(pixel, lane, to int) { chw[to] = src[pixel+lane] }, func(int, int) {})
+	step := l.pixel()
+	l.rows(func(at, to int) {
+		if to < 0 {
+			return
+		}
+		row := src[at : at+(l.W-1)*step+1]
+		for w := range chw[to : to+l.W] {
+			chw[to+w] = row[w*step]
+		}
+	})
 }
 
-// each visits the interior pixel by pixel: its lanes with their places in
-// [C][H][W], and the lanes past the last channel.
-func (l Layout) each(visit func(pixel, lane, chw int), past func(pixel, lane int)) {
+// rows visits the rows of every lane: where their first pixels lie here and in
+// [C][H][W], or -1 past the last channel.
+func (l Layout) rows(visit func(at, chw int)) {
 	lanes := l.pixel()
-	for b := range l.planes() {
-		used := min(lanes, l.C-b*lanes)
+	for c := range l.planes() * lanes {
 		for h := range l.H {
-			for w := range l.W {
-				pixel := b*l.plane() + l.at(h, w)
-				for lane := range lanes {
-					if lane < used {
-						visit(pixel, lane, ((b*lanes+lane)*l.H+h)*l.W+w)
-					} else {
-						past(pixel, lane)
-					}
-				}
+			chw := -1
+			if c < l.C {
+				chw = (c*l.H + h) * l.W
 			}
+			visit(c/lanes*l.plane()+l.at(h, 0)+c%lanes, chw)
 		}
 	}
 }

@@ -186,3 +186,165 @@ func outer256x3x16(units int, tiles int, images int, rows int, pixels int, x *fl
 
 //go:noescape
 func outer256x4x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+
+//go:noescape
+func gatherSmall512x1x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x2x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x3x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x4x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x5x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x6x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x7x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x8x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func outerSmall512x1x1(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+
+//go:noescape
+func outerSmall512x3x1(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+
+//go:noescape
+func gatherSmall512x1x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x2x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x3x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x4x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x5x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x6x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x7x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x8x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func outerSmall512x1x2(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+
+//go:noescape
+func outerSmall512x3x2(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+
+//go:noescape
+func gatherSmall512x1x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x2x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x3x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x4x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x5x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x6x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x7x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x8x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func outerSmall512x1x4(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+
+//go:noescape
+func outerSmall512x3x4(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+
+//go:noescape
+func gatherSmall512x1x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x2x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x3x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x4x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x5x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x6x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x7x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall512x8x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func outerSmall512x1x8(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+
+//go:noescape
+func gatherSmall256x1x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall256x2x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall256x3x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall256x4x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func outerSmall256x1x1(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+
+//go:noescape
+func gatherSmall256x1x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall256x2x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall256x3x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall256x4x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func outerSmall256x1x2(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+
+//go:noescape
+func gatherSmall256x1x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall256x2x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall256x3x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func gatherSmall256x4x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+
+//go:noescape
+func outerSmall256x1x4(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)

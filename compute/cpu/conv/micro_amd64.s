@@ -520,10 +520,10 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R9
-	ADDQ   w+40(FP), R9
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
+	IMUL3Q $0x01, 8(DX), R9
+	ADDQ   w+40(FP), R9
 	MOVQ   16(DX), R10
 	CMPQ   R10, $0x01
 	JEQ    noFirst
@@ -749,10 +749,10 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R9
-	ADDQ   w+40(FP), R9
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
+	IMUL3Q $0x01, 8(DX), R9
+	ADDQ   w+40(FP), R9
 	MOVQ   16(DX), R10
 	CMPQ   R10, $0x01
 	JEQ    noFirst
@@ -1006,10 +1006,10 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R9
-	ADDQ   w+40(FP), R9
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
+	IMUL3Q $0x01, 8(DX), R9
+	ADDQ   w+40(FP), R9
 	MOVQ   16(DX), R10
 	CMPQ   R10, $0x01
 	JEQ    noFirst
@@ -1291,12 +1291,12 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R10
-	ADDQ   w+40(FP), R10
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
+	IMUL3Q $0x01, 8(DX), R10
+	ADDQ   w+40(FP), R10
 	MOVQ   16(DX), R11
 	CMPQ   R11, $0x01
 	JEQ    noFirst
@@ -1610,12 +1610,12 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R10
-	ADDQ   w+40(FP), R10
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
+	IMUL3Q $0x01, 8(DX), R10
+	ADDQ   w+40(FP), R10
 	MOVQ   16(DX), R11
 	CMPQ   R11, $0x01
 	JEQ    noFirst
@@ -1957,12 +1957,12 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R10
-	ADDQ   w+40(FP), R10
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
+	IMUL3Q $0x01, 8(DX), R10
+	ADDQ   w+40(FP), R10
 	MOVQ   16(DX), R11
 	CMPQ   R11, $0x01
 	JEQ    noFirst
@@ -2332,14 +2332,14 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R11
-	ADDQ   w+40(FP), R11
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
 	LEAQ   (R9)(SI*2), R10
 	ADDQ   SI, R10
+	IMUL3Q $0x01, 8(DX), R11
+	ADDQ   w+40(FP), R11
 	MOVQ   16(DX), R12
 	CMPQ   R12, $0x01
 	JEQ    noFirst
@@ -2741,14 +2741,14 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R11
-	ADDQ   w+40(FP), R11
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
 	LEAQ   (R9)(SI*2), R10
 	ADDQ   SI, R10
+	IMUL3Q $0x01, 8(DX), R11
+	ADDQ   w+40(FP), R11
 	MOVQ   16(DX), R12
 	CMPQ   R12, $0x01
 	JEQ    noFirst
@@ -3178,14 +3178,14 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R11
-	ADDQ   w+40(FP), R11
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
 	LEAQ   (R9)(SI*2), R10
 	ADDQ   SI, R10
+	IMUL3Q $0x01, 8(DX), R11
+	ADDQ   w+40(FP), R11
 	MOVQ   16(DX), R12
 	CMPQ   R12, $0x01
 	JEQ    noFirst
@@ -3643,8 +3643,6 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R12
-	ADDQ   w+40(FP), R12
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
@@ -3653,6 +3651,8 @@ tap:
 	ADDQ   SI, R10
 	LEAQ   (R10)(SI*2), R11
 	ADDQ   SI, R11
+	IMUL3Q $0x01, 8(DX), R12
+	ADDQ   w+40(FP), R12
 	MOVQ   16(DX), R13
 	CMPQ   R13, $0x01
 	JEQ    noFirst
@@ -4142,8 +4142,6 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R12
-	ADDQ   w+40(FP), R12
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
@@ -4152,6 +4150,8 @@ tap:
 	ADDQ   SI, R10
 	LEAQ   (R10)(SI*2), R11
 	ADDQ   SI, R11
+	IMUL3Q $0x01, 8(DX), R12
+	ADDQ   w+40(FP), R12
 	MOVQ   16(DX), R13
 	CMPQ   R13, $0x01
 	JEQ    noFirst
@@ -5217,10 +5217,10 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x02, 8(DX), R9
-	ADDQ   w+40(FP), R9
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
+	IMUL3Q $0x02, 8(DX), R9
+	ADDQ   w+40(FP), R9
 	MOVQ   16(DX), R10
 	CMPQ   R10, $0x01
 	JEQ    noFirst
@@ -5543,10 +5543,10 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x02, 8(DX), R9
-	ADDQ   w+40(FP), R9
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
+	IMUL3Q $0x02, 8(DX), R9
+	ADDQ   w+40(FP), R9
 	MOVQ   16(DX), R10
 	CMPQ   R10, $0x01
 	JEQ    noFirst
@@ -5916,10 +5916,10 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x02, 8(DX), R9
-	ADDQ   w+40(FP), R9
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
+	IMUL3Q $0x02, 8(DX), R9
+	ADDQ   w+40(FP), R9
 	MOVQ   16(DX), R10
 	CMPQ   R10, $0x01
 	JEQ    noFirst
@@ -6336,12 +6336,12 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x02, 8(DX), R10
-	ADDQ   w+40(FP), R10
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
+	IMUL3Q $0x02, 8(DX), R10
+	ADDQ   w+40(FP), R10
 	MOVQ   16(DX), R11
 	CMPQ   R11, $0x01
 	JEQ    noFirst
@@ -6809,12 +6809,12 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x02, 8(DX), R10
-	ADDQ   w+40(FP), R10
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
+	IMUL3Q $0x02, 8(DX), R10
+	ADDQ   w+40(FP), R10
 	MOVQ   16(DX), R11
 	CMPQ   R11, $0x01
 	JEQ    noFirst
@@ -7329,12 +7329,12 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x02, 8(DX), R10
-	ADDQ   w+40(FP), R10
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
+	IMUL3Q $0x02, 8(DX), R10
+	ADDQ   w+40(FP), R10
 	MOVQ   16(DX), R11
 	CMPQ   R11, $0x01
 	JEQ    noFirst
@@ -7896,14 +7896,14 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x02, 8(DX), R11
-	ADDQ   w+40(FP), R11
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
 	LEAQ   (R9)(SI*2), R10
 	ADDQ   SI, R10
+	IMUL3Q $0x02, 8(DX), R11
+	ADDQ   w+40(FP), R11
 	MOVQ   16(DX), R12
 	CMPQ   R12, $0x01
 	JEQ    noFirst
@@ -8516,14 +8516,14 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x02, 8(DX), R11
-	ADDQ   w+40(FP), R11
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
 	LEAQ   (R9)(SI*2), R10
 	ADDQ   SI, R10
+	IMUL3Q $0x02, 8(DX), R11
+	ADDQ   w+40(FP), R11
 	MOVQ   16(DX), R12
 	CMPQ   R12, $0x01
 	JEQ    noFirst
@@ -9183,14 +9183,14 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x02, 8(DX), R11
-	ADDQ   w+40(FP), R11
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
 	LEAQ   (R9)(SI*2), R10
 	ADDQ   SI, R10
+	IMUL3Q $0x02, 8(DX), R11
+	ADDQ   w+40(FP), R11
 	MOVQ   16(DX), R12
 	CMPQ   R12, $0x01
 	JEQ    noFirst
@@ -9897,8 +9897,6 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x02, 8(DX), R12
-	ADDQ   w+40(FP), R12
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
@@ -9907,6 +9905,8 @@ tap:
 	ADDQ   SI, R10
 	LEAQ   (R10)(SI*2), R11
 	ADDQ   SI, R11
+	IMUL3Q $0x02, 8(DX), R12
+	ADDQ   w+40(FP), R12
 	MOVQ   16(DX), R13
 	CMPQ   R13, $0x01
 	JEQ    noFirst
@@ -10664,8 +10664,6 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x02, 8(DX), R12
-	ADDQ   w+40(FP), R12
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
@@ -10674,6 +10672,8 @@ tap:
 	ADDQ   SI, R10
 	LEAQ   (R10)(SI*2), R11
 	ADDQ   SI, R11
+	IMUL3Q $0x02, 8(DX), R12
+	ADDQ   w+40(FP), R12
 	MOVQ   16(DX), R13
 	CMPQ   R13, $0x01
 	JEQ    noFirst
@@ -12244,10 +12244,10 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x04, 8(DX), R9
-	ADDQ   w+40(FP), R9
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
+	IMUL3Q $0x04, 8(DX), R9
+	ADDQ   w+40(FP), R9
 	MOVQ   16(DX), R10
 	CMPQ   R10, $0x01
 	JEQ    noFirst
@@ -12756,10 +12756,10 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x04, 8(DX), R9
-	ADDQ   w+40(FP), R9
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
+	IMUL3Q $0x04, 8(DX), R9
+	ADDQ   w+40(FP), R9
 	MOVQ   16(DX), R10
 	CMPQ   R10, $0x01
 	JEQ    noFirst
@@ -13353,10 +13353,10 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x04, 8(DX), R9
-	ADDQ   w+40(FP), R9
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
+	IMUL3Q $0x04, 8(DX), R9
+	ADDQ   w+40(FP), R9
 	MOVQ   16(DX), R10
 	CMPQ   R10, $0x01
 	JEQ    noFirst
@@ -14035,12 +14035,12 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x04, 8(DX), R10
-	ADDQ   w+40(FP), R10
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
 	LEAQ   (R8)(SI*2), R9
 	ADDQ   SI, R9
+	IMUL3Q $0x04, 8(DX), R10
+	ADDQ   w+40(FP), R10
 	MOVQ   16(DX), R11
 	CMPQ   R11, $0x01
 	JEQ    noFirst
@@ -15181,10 +15181,10 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R9
-	ADDQ   w+40(FP), R9
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
+	IMUL3Q $0x01, 8(DX), R9
+	ADDQ   w+40(FP), R9
 	MOVQ   16(DX), R10
 	CMPQ   R10, $0x01
 	JEQ    noFirst
@@ -15470,10 +15470,10 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R9
-	ADDQ   w+40(FP), R9
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
+	IMUL3Q $0x01, 8(DX), R9
+	ADDQ   w+40(FP), R9
 	MOVQ   16(DX), R10
 	CMPQ   R10, $0x01
 	JEQ    noFirst
@@ -15800,10 +15800,10 @@ started:
 tap:
 	MOVQ   x+32(FP), DI
 	ADDQ   (DX), DI
-	IMUL3Q $0x01, 8(DX), R9
-	ADDQ   w+40(FP), R9
 	LEAQ   (DI)(SI*2), R8
 	ADDQ   SI, R8
+	IMUL3Q $0x01, 8(DX), R9
+	ADDQ   w+40(FP), R9
 	MOVQ   16(DX), R10
 	CMPQ   R10, $0x01
 	JEQ    noFirst
@@ -16062,68 +16062,68 @@ store:
 // func outer512x1x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x1x16(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
 
 tile:
 	MOVQ    dw+112(FP), AX
 	VMOVUPS (AX), Z0
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), AX
 	MOVQ    x+40(FP), R13
 	MOVQ    dy+48(FP), R14
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R9
 
 image:
-	MOVQ R13, AX
-	MOVQ R14, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
 
 row:
-	MOVQ AX, R11
-	MOVQ CX, R12
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
 	JLT  odd
 
 pair:
-	VMOVUPS      (R12), Z1
-	VBROADCASTSS (R11), Z2
+	VMOVUPS      (CX), Z1
+	VBROADCASTSS (AX), Z2
 	VFMADD231PS  Z2, Z1, Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11)(R10*1), Z2
+	VMOVUPS      64(CX), Z1
+	VBROADCASTSS (AX)(DX*1), Z2
 	VFMADD231PS  Z2, Z1, Z0
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R11)(R10*2), R11
-	ADDQ         $0x00000080, R12
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, R8
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R8, $-1
 	JNE          next
-	VMOVUPS      (R12), Z1
-	VBROADCASTSS (R11), Z2
+	VMOVUPS      (CX), Z1
+	VBROADCASTSS (AX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
 	JNZ     row
 	ADDQ    xn+80(FP), R13
 	ADDQ    yn+96(FP), R14
-	DECQ    SI
+	DECQ    R9
 	JNZ     image
 	MOVQ    dw+112(FP), AX
 	VMOVUPS Z0, (AX)
-	ADDQ    $0x04, x+40(FP)
+	ADDQ    $0x00000004, x+40(FP)
 	ADDQ    $0x00000040, dw+112(FP)
-	DECQ    R9
+	DECQ    R12
 	JNZ     tile
 	MOVQ    xu+56(FP), AX
 	ADDQ    AX, x+40(FP)
@@ -16137,81 +16137,81 @@ next:
 // func outer512x1x32(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x1x32(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), BX
+	MOVQ step+136(FP), R11
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R12
+	MOVQ tiles+8(FP), R13
 
 tile:
-	MOVQ    dw+112(FP), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), R11
+	MOVQ    dw+112(FP), CX
+	VMOVUPS (CX), Z0
+	VMOVUPS 64(CX), Z1
 	MOVQ    x+40(FP), R14
 	MOVQ    dy+48(FP), R15
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R10
 
 image:
-	MOVQ R14, AX
-	MOVQ R15, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R14, SI
+	MOVQ R15, DI
+	MOVQ rows+24(FP), R8
 
 row:
-	MOVQ AX, R12
-	MOVQ CX, R13
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ SI, CX
+	MOVQ DI, DX
+	MOVQ pixels+32(FP), R9
+	SUBQ $0x02, R9
 	JLT  odd
 
 pair:
-	VMOVUPS      (R13), Z2
-	VMOVUPS      (R13)(R11*1), Z3
-	VBROADCASTSS (R12), Z4
+	VMOVUPS      (DX), Z2
+	VMOVUPS      (DX)(AX*1), Z3
+	VBROADCASTSS (CX), Z4
 	VFMADD231PS  Z4, Z2, Z0
 	VFMADD231PS  Z4, Z3, Z1
-	VMOVUPS      64(R13), Z2
-	VMOVUPS      64(R13)(R11*1), Z3
-	VBROADCASTSS (R12)(R10*1), Z4
+	VMOVUPS      64(DX), Z2
+	VMOVUPS      64(DX)(AX*1), Z3
+	VBROADCASTSS (CX)(BX*1), Z4
 	VFMADD231PS  Z4, Z2, Z0
 	VFMADD231PS  Z4, Z3, Z1
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R12)(R10*2), R12
-	ADDQ         $0x00000080, R13
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R12)
+	ADDQ         R11, R12
+	LEAQ         (CX)(BX*2), CX
+	ADDQ         $0x00000080, DX
+	SUBQ         $0x02, R9
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R9, $-1
 	JNE          next
-	VMOVUPS      (R13), Z2
-	VMOVUPS      (R13)(R11*1), Z3
-	VBROADCASTSS (R12), Z4
+	VMOVUPS      (DX), Z2
+	VMOVUPS      (DX)(AX*1), Z3
+	VBROADCASTSS (CX), Z4
 	VFMADD231PS  Z4, Z2, Z0
 	VFMADD231PS  Z4, Z3, Z1
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), SI
+	ADDQ    yr+88(FP), DI
+	DECQ    R8
 	JNZ     row
 	ADDQ    xn+80(FP), R14
 	ADDQ    yn+96(FP), R15
-	DECQ    SI
+	DECQ    R10
 	JNZ     image
-	MOVQ    dw+112(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    $0x04, x+40(FP)
+	MOVQ    dw+112(FP), CX
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $0x00000004, x+40(FP)
 	ADDQ    $0x00000080, dw+112(FP)
-	DECQ    R9
+	DECQ    R13
 	JNZ     tile
-	MOVQ    xu+56(FP), AX
-	ADDQ    AX, x+40(FP)
-	MOVQ    au+128(FP), AX
-	ADDQ    AX, ahead+120(FP)
+	MOVQ    xu+56(FP), CX
+	ADDQ    CX, x+40(FP)
+	MOVQ    au+128(FP), CX
+	ADDQ    CX, ahead+120(FP)
 	DECQ    units+0(FP)
 	JNZ     unit
 	VZEROUPPER
@@ -16220,76 +16220,76 @@ next:
 // func outer512x2x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x2x16(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
 
 tile:
 	MOVQ    dw+112(FP), AX
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), AX
 	MOVQ    x+40(FP), R13
 	MOVQ    dy+48(FP), R14
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R9
 
 image:
-	MOVQ R13, AX
-	MOVQ R14, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
 
 row:
-	MOVQ AX, R11
-	MOVQ CX, R12
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
 	JLT  odd
 
 pair:
-	VMOVUPS      (R12), Z2
-	VBROADCASTSS (R11), Z3
+	VMOVUPS      (CX), Z2
+	VBROADCASTSS (AX), Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VBROADCASTSS 4(R11), Z3
+	VBROADCASTSS 4(AX), Z3
 	VFMADD231PS  Z3, Z2, Z1
-	VMOVUPS      64(R12), Z2
-	VBROADCASTSS (R11)(R10*1), Z3
+	VMOVUPS      64(CX), Z2
+	VBROADCASTSS (AX)(DX*1), Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VBROADCASTSS 4(R11)(R10*1), Z3
+	VBROADCASTSS 4(AX)(DX*1), Z3
 	VFMADD231PS  Z3, Z2, Z1
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R11)(R10*2), R11
-	ADDQ         $0x00000080, R12
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, R8
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R8, $-1
 	JNE          next
-	VMOVUPS      (R12), Z2
-	VBROADCASTSS (R11), Z3
+	VMOVUPS      (CX), Z2
+	VBROADCASTSS (AX), Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VBROADCASTSS 4(R11), Z3
+	VBROADCASTSS 4(AX), Z3
 	VFMADD231PS  Z3, Z2, Z1
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
 	JNZ     row
 	ADDQ    xn+80(FP), R13
 	ADDQ    yn+96(FP), R14
-	DECQ    SI
+	DECQ    R9
 	JNZ     image
 	MOVQ    dw+112(FP), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
-	ADDQ    $0x08, x+40(FP)
+	ADDQ    $0x00000008, x+40(FP)
 	ADDQ    $0x00000080, dw+112(FP)
-	DECQ    R9
+	DECQ    R12
 	JNZ     tile
 	MOVQ    xu+56(FP), AX
 	ADDQ    AX, x+40(FP)
@@ -16303,94 +16303,94 @@ next:
 // func outer512x2x32(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x2x32(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), BX
+	MOVQ step+136(FP), R11
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R12
+	MOVQ tiles+8(FP), R13
 
 tile:
-	MOVQ    dw+112(FP), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), R11
+	MOVQ    dw+112(FP), CX
+	VMOVUPS (CX), Z0
+	VMOVUPS 64(CX), Z1
+	VMOVUPS 128(CX), Z2
+	VMOVUPS 192(CX), Z3
 	MOVQ    x+40(FP), R14
 	MOVQ    dy+48(FP), R15
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R10
 
 image:
-	MOVQ R14, AX
-	MOVQ R15, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R14, SI
+	MOVQ R15, DI
+	MOVQ rows+24(FP), R8
 
 row:
-	MOVQ AX, R12
-	MOVQ CX, R13
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ SI, CX
+	MOVQ DI, DX
+	MOVQ pixels+32(FP), R9
+	SUBQ $0x02, R9
 	JLT  odd
 
 pair:
-	VMOVUPS      (R13), Z4
-	VMOVUPS      (R13)(R11*1), Z5
-	VBROADCASTSS (R12), Z6
+	VMOVUPS      (DX), Z4
+	VMOVUPS      (DX)(AX*1), Z5
+	VBROADCASTSS (CX), Z6
 	VFMADD231PS  Z6, Z4, Z0
 	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 4(R12), Z6
+	VBROADCASTSS 4(CX), Z6
 	VFMADD231PS  Z6, Z4, Z2
 	VFMADD231PS  Z6, Z5, Z3
-	VMOVUPS      64(R13), Z4
-	VMOVUPS      64(R13)(R11*1), Z5
-	VBROADCASTSS (R12)(R10*1), Z6
+	VMOVUPS      64(DX), Z4
+	VMOVUPS      64(DX)(AX*1), Z5
+	VBROADCASTSS (CX)(BX*1), Z6
 	VFMADD231PS  Z6, Z4, Z0
 	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 4(R12)(R10*1), Z6
+	VBROADCASTSS 4(CX)(BX*1), Z6
 	VFMADD231PS  Z6, Z4, Z2
 	VFMADD231PS  Z6, Z5, Z3
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R12)(R10*2), R12
-	ADDQ         $0x00000080, R13
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R12)
+	ADDQ         R11, R12
+	LEAQ         (CX)(BX*2), CX
+	ADDQ         $0x00000080, DX
+	SUBQ         $0x02, R9
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R9, $-1
 	JNE          next
-	VMOVUPS      (R13), Z4
-	VMOVUPS      (R13)(R11*1), Z5
-	VBROADCASTSS (R12), Z6
+	VMOVUPS      (DX), Z4
+	VMOVUPS      (DX)(AX*1), Z5
+	VBROADCASTSS (CX), Z6
 	VFMADD231PS  Z6, Z4, Z0
 	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 4(R12), Z6
+	VBROADCASTSS 4(CX), Z6
 	VFMADD231PS  Z6, Z4, Z2
 	VFMADD231PS  Z6, Z5, Z3
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), SI
+	ADDQ    yr+88(FP), DI
+	DECQ    R8
 	JNZ     row
 	ADDQ    xn+80(FP), R14
 	ADDQ    yn+96(FP), R15
-	DECQ    SI
+	DECQ    R10
 	JNZ     image
-	MOVQ    dw+112(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	ADDQ    $0x08, x+40(FP)
+	MOVQ    dw+112(FP), CX
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	ADDQ    $0x00000008, x+40(FP)
 	ADDQ    $0x00000100, dw+112(FP)
-	DECQ    R9
+	DECQ    R13
 	JNZ     tile
-	MOVQ    xu+56(FP), AX
-	ADDQ    AX, x+40(FP)
-	MOVQ    au+128(FP), AX
-	ADDQ    AX, ahead+120(FP)
+	MOVQ    xu+56(FP), CX
+	ADDQ    CX, x+40(FP)
+	MOVQ    au+128(FP), CX
+	ADDQ    CX, ahead+120(FP)
 	DECQ    units+0(FP)
 	JNZ     unit
 	VZEROUPPER
@@ -16399,84 +16399,84 @@ next:
 // func outer512x3x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x3x16(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
 
 tile:
 	MOVQ    dw+112(FP), AX
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), AX
 	MOVQ    x+40(FP), R13
 	MOVQ    dy+48(FP), R14
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R9
 
 image:
-	MOVQ R13, AX
-	MOVQ R14, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
 
 row:
-	MOVQ AX, R11
-	MOVQ CX, R12
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
 	JLT  odd
 
 pair:
-	VMOVUPS      (R12), Z3
-	VBROADCASTSS (R11), Z4
+	VMOVUPS      (CX), Z3
+	VBROADCASTSS (AX), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VBROADCASTSS 4(R11), Z4
+	VBROADCASTSS 4(AX), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VBROADCASTSS 8(R11), Z4
+	VBROADCASTSS 8(AX), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VMOVUPS      64(R12), Z3
-	VBROADCASTSS (R11)(R10*1), Z4
+	VMOVUPS      64(CX), Z3
+	VBROADCASTSS (AX)(DX*1), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VBROADCASTSS 4(R11)(R10*1), Z4
+	VBROADCASTSS 4(AX)(DX*1), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VBROADCASTSS 8(R11)(R10*1), Z4
+	VBROADCASTSS 8(AX)(DX*1), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R11)(R10*2), R11
-	ADDQ         $0x00000080, R12
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, R8
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R8, $-1
 	JNE          next
-	VMOVUPS      (R12), Z3
-	VBROADCASTSS (R11), Z4
+	VMOVUPS      (CX), Z3
+	VBROADCASTSS (AX), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VBROADCASTSS 4(R11), Z4
+	VBROADCASTSS 4(AX), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VBROADCASTSS 8(R11), Z4
+	VBROADCASTSS 8(AX), Z4
 	VFMADD231PS  Z4, Z3, Z2
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
 	JNZ     row
 	ADDQ    xn+80(FP), R13
 	ADDQ    yn+96(FP), R14
-	DECQ    SI
+	DECQ    R9
 	JNZ     image
 	MOVQ    dw+112(FP), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
-	ADDQ    $0x0c, x+40(FP)
+	ADDQ    $0x0000000c, x+40(FP)
 	ADDQ    $0x000000c0, dw+112(FP)
-	DECQ    R9
+	DECQ    R12
 	JNZ     tile
 	MOVQ    xu+56(FP), AX
 	ADDQ    AX, x+40(FP)
@@ -16490,107 +16490,107 @@ next:
 // func outer512x3x32(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x3x32(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), BX
+	MOVQ step+136(FP), R11
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R12
+	MOVQ tiles+8(FP), R13
 
 tile:
-	MOVQ    dw+112(FP), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	VMOVUPS 256(AX), Z4
-	VMOVUPS 320(AX), Z5
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), R11
+	MOVQ    dw+112(FP), CX
+	VMOVUPS (CX), Z0
+	VMOVUPS 64(CX), Z1
+	VMOVUPS 128(CX), Z2
+	VMOVUPS 192(CX), Z3
+	VMOVUPS 256(CX), Z4
+	VMOVUPS 320(CX), Z5
 	MOVQ    x+40(FP), R14
 	MOVQ    dy+48(FP), R15
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R10
 
 image:
-	MOVQ R14, AX
-	MOVQ R15, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R14, SI
+	MOVQ R15, DI
+	MOVQ rows+24(FP), R8
 
 row:
-	MOVQ AX, R12
-	MOVQ CX, R13
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ SI, CX
+	MOVQ DI, DX
+	MOVQ pixels+32(FP), R9
+	SUBQ $0x02, R9
 	JLT  odd
 
 pair:
-	VMOVUPS      (R13), Z6
-	VMOVUPS      (R13)(R11*1), Z7
-	VBROADCASTSS (R12), Z8
+	VMOVUPS      (DX), Z6
+	VMOVUPS      (DX)(AX*1), Z7
+	VBROADCASTSS (CX), Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 4(R12), Z8
+	VBROADCASTSS 4(CX), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 8(R12), Z8
+	VBROADCASTSS 8(CX), Z8
 	VFMADD231PS  Z8, Z6, Z4
 	VFMADD231PS  Z8, Z7, Z5
-	VMOVUPS      64(R13), Z6
-	VMOVUPS      64(R13)(R11*1), Z7
-	VBROADCASTSS (R12)(R10*1), Z8
+	VMOVUPS      64(DX), Z6
+	VMOVUPS      64(DX)(AX*1), Z7
+	VBROADCASTSS (CX)(BX*1), Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 4(R12)(R10*1), Z8
+	VBROADCASTSS 4(CX)(BX*1), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 8(R12)(R10*1), Z8
+	VBROADCASTSS 8(CX)(BX*1), Z8
 	VFMADD231PS  Z8, Z6, Z4
 	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R12)(R10*2), R12
-	ADDQ         $0x00000080, R13
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R12)
+	ADDQ         R11, R12
+	LEAQ         (CX)(BX*2), CX
+	ADDQ         $0x00000080, DX
+	SUBQ         $0x02, R9
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R9, $-1
 	JNE          next
-	VMOVUPS      (R13), Z6
-	VMOVUPS      (R13)(R11*1), Z7
-	VBROADCASTSS (R12), Z8
+	VMOVUPS      (DX), Z6
+	VMOVUPS      (DX)(AX*1), Z7
+	VBROADCASTSS (CX), Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 4(R12), Z8
+	VBROADCASTSS 4(CX), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 8(R12), Z8
+	VBROADCASTSS 8(CX), Z8
 	VFMADD231PS  Z8, Z6, Z4
 	VFMADD231PS  Z8, Z7, Z5
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), SI
+	ADDQ    yr+88(FP), DI
+	DECQ    R8
 	JNZ     row
 	ADDQ    xn+80(FP), R14
 	ADDQ    yn+96(FP), R15
-	DECQ    SI
+	DECQ    R10
 	JNZ     image
-	MOVQ    dw+112(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	ADDQ    $0x0c, x+40(FP)
+	MOVQ    dw+112(FP), CX
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	VMOVUPS Z4, 256(CX)
+	VMOVUPS Z5, 320(CX)
+	ADDQ    $0x0000000c, x+40(FP)
 	ADDQ    $0x00000180, dw+112(FP)
-	DECQ    R9
+	DECQ    R13
 	JNZ     tile
-	MOVQ    xu+56(FP), AX
-	ADDQ    AX, x+40(FP)
-	MOVQ    au+128(FP), AX
-	ADDQ    AX, ahead+120(FP)
+	MOVQ    xu+56(FP), CX
+	ADDQ    CX, x+40(FP)
+	MOVQ    au+128(FP), CX
+	ADDQ    CX, ahead+120(FP)
 	DECQ    units+0(FP)
 	JNZ     unit
 	VZEROUPPER
@@ -16599,11 +16599,13 @@ next:
 // func outer512x4x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x4x16(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
 
 tile:
 	MOVQ    dw+112(FP), AX
@@ -16611,80 +16613,78 @@ tile:
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), AX
 	MOVQ    x+40(FP), R13
 	MOVQ    dy+48(FP), R14
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R9
 
 image:
-	MOVQ R13, AX
-	MOVQ R14, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
 
 row:
-	MOVQ AX, R11
-	MOVQ CX, R12
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
 	JLT  odd
 
 pair:
-	VMOVUPS      (R12), Z4
-	VBROADCASTSS (R11), Z5
+	VMOVUPS      (CX), Z4
+	VBROADCASTSS (AX), Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VBROADCASTSS 4(R11), Z5
+	VBROADCASTSS 4(AX), Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VBROADCASTSS 8(R11), Z5
+	VBROADCASTSS 8(AX), Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VBROADCASTSS 12(R11), Z5
+	VBROADCASTSS 12(AX), Z5
 	VFMADD231PS  Z5, Z4, Z3
-	VMOVUPS      64(R12), Z4
-	VBROADCASTSS (R11)(R10*1), Z5
+	VMOVUPS      64(CX), Z4
+	VBROADCASTSS (AX)(DX*1), Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VBROADCASTSS 4(R11)(R10*1), Z5
+	VBROADCASTSS 4(AX)(DX*1), Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VBROADCASTSS 8(R11)(R10*1), Z5
+	VBROADCASTSS 8(AX)(DX*1), Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VBROADCASTSS 12(R11)(R10*1), Z5
+	VBROADCASTSS 12(AX)(DX*1), Z5
 	VFMADD231PS  Z5, Z4, Z3
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R11)(R10*2), R11
-	ADDQ         $0x00000080, R12
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, R8
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R8, $-1
 	JNE          next
-	VMOVUPS      (R12), Z4
-	VBROADCASTSS (R11), Z5
+	VMOVUPS      (CX), Z4
+	VBROADCASTSS (AX), Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VBROADCASTSS 4(R11), Z5
+	VBROADCASTSS 4(AX), Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VBROADCASTSS 8(R11), Z5
+	VBROADCASTSS 8(AX), Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VBROADCASTSS 12(R11), Z5
+	VBROADCASTSS 12(AX), Z5
 	VFMADD231PS  Z5, Z4, Z3
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
 	JNZ     row
 	ADDQ    xn+80(FP), R13
 	ADDQ    yn+96(FP), R14
-	DECQ    SI
+	DECQ    R9
 	JNZ     image
 	MOVQ    dw+112(FP), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
 	VMOVUPS Z3, 192(AX)
-	ADDQ    $0x10, x+40(FP)
+	ADDQ    $0x00000010, x+40(FP)
 	ADDQ    $0x00000100, dw+112(FP)
-	DECQ    R9
+	DECQ    R12
 	JNZ     tile
 	MOVQ    xu+56(FP), AX
 	ADDQ    AX, x+40(FP)
@@ -16698,120 +16698,120 @@ next:
 // func outer512x4x32(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x4x32(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), BX
+	MOVQ step+136(FP), R11
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R12
+	MOVQ tiles+8(FP), R13
 
 tile:
-	MOVQ    dw+112(FP), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	VMOVUPS 256(AX), Z4
-	VMOVUPS 320(AX), Z5
-	VMOVUPS 384(AX), Z6
-	VMOVUPS 448(AX), Z7
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), R11
+	MOVQ    dw+112(FP), CX
+	VMOVUPS (CX), Z0
+	VMOVUPS 64(CX), Z1
+	VMOVUPS 128(CX), Z2
+	VMOVUPS 192(CX), Z3
+	VMOVUPS 256(CX), Z4
+	VMOVUPS 320(CX), Z5
+	VMOVUPS 384(CX), Z6
+	VMOVUPS 448(CX), Z7
 	MOVQ    x+40(FP), R14
 	MOVQ    dy+48(FP), R15
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R10
 
 image:
-	MOVQ R14, AX
-	MOVQ R15, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R14, SI
+	MOVQ R15, DI
+	MOVQ rows+24(FP), R8
 
 row:
-	MOVQ AX, R12
-	MOVQ CX, R13
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ SI, CX
+	MOVQ DI, DX
+	MOVQ pixels+32(FP), R9
+	SUBQ $0x02, R9
 	JLT  odd
 
 pair:
-	VMOVUPS      (R13), Z8
-	VMOVUPS      (R13)(R11*1), Z9
-	VBROADCASTSS (R12), Z10
+	VMOVUPS      (DX), Z8
+	VMOVUPS      (DX)(AX*1), Z9
+	VBROADCASTSS (CX), Z10
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 4(R12), Z10
+	VBROADCASTSS 4(CX), Z10
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 8(R12), Z10
+	VBROADCASTSS 8(CX), Z10
 	VFMADD231PS  Z10, Z8, Z4
 	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 12(R12), Z10
+	VBROADCASTSS 12(CX), Z10
 	VFMADD231PS  Z10, Z8, Z6
 	VFMADD231PS  Z10, Z9, Z7
-	VMOVUPS      64(R13), Z8
-	VMOVUPS      64(R13)(R11*1), Z9
-	VBROADCASTSS (R12)(R10*1), Z10
+	VMOVUPS      64(DX), Z8
+	VMOVUPS      64(DX)(AX*1), Z9
+	VBROADCASTSS (CX)(BX*1), Z10
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 4(R12)(R10*1), Z10
+	VBROADCASTSS 4(CX)(BX*1), Z10
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 8(R12)(R10*1), Z10
+	VBROADCASTSS 8(CX)(BX*1), Z10
 	VFMADD231PS  Z10, Z8, Z4
 	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 12(R12)(R10*1), Z10
+	VBROADCASTSS 12(CX)(BX*1), Z10
 	VFMADD231PS  Z10, Z8, Z6
 	VFMADD231PS  Z10, Z9, Z7
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R12)(R10*2), R12
-	ADDQ         $0x00000080, R13
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R12)
+	ADDQ         R11, R12
+	LEAQ         (CX)(BX*2), CX
+	ADDQ         $0x00000080, DX
+	SUBQ         $0x02, R9
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R9, $-1
 	JNE          next
-	VMOVUPS      (R13), Z8
-	VMOVUPS      (R13)(R11*1), Z9
-	VBROADCASTSS (R12), Z10
+	VMOVUPS      (DX), Z8
+	VMOVUPS      (DX)(AX*1), Z9
+	VBROADCASTSS (CX), Z10
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS 4(R12), Z10
+	VBROADCASTSS 4(CX), Z10
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS 8(R12), Z10
+	VBROADCASTSS 8(CX), Z10
 	VFMADD231PS  Z10, Z8, Z4
 	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS 12(R12), Z10
+	VBROADCASTSS 12(CX), Z10
 	VFMADD231PS  Z10, Z8, Z6
 	VFMADD231PS  Z10, Z9, Z7
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), SI
+	ADDQ    yr+88(FP), DI
+	DECQ    R8
 	JNZ     row
 	ADDQ    xn+80(FP), R14
 	ADDQ    yn+96(FP), R15
-	DECQ    SI
+	DECQ    R10
 	JNZ     image
-	MOVQ    dw+112(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
-	ADDQ    $0x10, x+40(FP)
+	MOVQ    dw+112(FP), CX
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	VMOVUPS Z4, 256(CX)
+	VMOVUPS Z5, 320(CX)
+	VMOVUPS Z6, 384(CX)
+	VMOVUPS Z7, 448(CX)
+	ADDQ    $0x00000010, x+40(FP)
 	ADDQ    $0x00000200, dw+112(FP)
-	DECQ    R9
+	DECQ    R13
 	JNZ     tile
-	MOVQ    xu+56(FP), AX
-	ADDQ    AX, x+40(FP)
-	MOVQ    au+128(FP), AX
-	ADDQ    AX, ahead+120(FP)
+	MOVQ    xu+56(FP), CX
+	ADDQ    CX, x+40(FP)
+	MOVQ    au+128(FP), CX
+	ADDQ    CX, ahead+120(FP)
 	DECQ    units+0(FP)
 	JNZ     unit
 	VZEROUPPER
@@ -16820,11 +16820,13 @@ next:
 // func outer512x5x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x5x16(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
 
 tile:
 	MOVQ    dw+112(FP), AX
@@ -16833,77 +16835,75 @@ tile:
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 	VMOVUPS 256(AX), Z4
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), AX
 	MOVQ    x+40(FP), R13
 	MOVQ    dy+48(FP), R14
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R9
 
 image:
-	MOVQ R13, AX
-	MOVQ R14, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
 
 row:
-	MOVQ AX, R11
-	MOVQ CX, R12
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
 	JLT  odd
 
 pair:
-	VMOVUPS      (R12), Z5
-	VBROADCASTSS (R11), Z6
+	VMOVUPS      (CX), Z5
+	VBROADCASTSS (AX), Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VBROADCASTSS 4(R11), Z6
+	VBROADCASTSS 4(AX), Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 8(R11), Z6
+	VBROADCASTSS 8(AX), Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VBROADCASTSS 12(R11), Z6
+	VBROADCASTSS 12(AX), Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VBROADCASTSS 16(R11), Z6
+	VBROADCASTSS 16(AX), Z6
 	VFMADD231PS  Z6, Z5, Z4
-	VMOVUPS      64(R12), Z5
-	VBROADCASTSS (R11)(R10*1), Z6
+	VMOVUPS      64(CX), Z5
+	VBROADCASTSS (AX)(DX*1), Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VBROADCASTSS 4(R11)(R10*1), Z6
+	VBROADCASTSS 4(AX)(DX*1), Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 8(R11)(R10*1), Z6
+	VBROADCASTSS 8(AX)(DX*1), Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VBROADCASTSS 12(R11)(R10*1), Z6
+	VBROADCASTSS 12(AX)(DX*1), Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VBROADCASTSS 16(R11)(R10*1), Z6
+	VBROADCASTSS 16(AX)(DX*1), Z6
 	VFMADD231PS  Z6, Z5, Z4
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R11)(R10*2), R11
-	ADDQ         $0x00000080, R12
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, R8
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R8, $-1
 	JNE          next
-	VMOVUPS      (R12), Z5
-	VBROADCASTSS (R11), Z6
+	VMOVUPS      (CX), Z5
+	VBROADCASTSS (AX), Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VBROADCASTSS 4(R11), Z6
+	VBROADCASTSS 4(AX), Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS 8(R11), Z6
+	VBROADCASTSS 8(AX), Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VBROADCASTSS 12(R11), Z6
+	VBROADCASTSS 12(AX), Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VBROADCASTSS 16(R11), Z6
+	VBROADCASTSS 16(AX), Z6
 	VFMADD231PS  Z6, Z5, Z4
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
 	JNZ     row
 	ADDQ    xn+80(FP), R13
 	ADDQ    yn+96(FP), R14
-	DECQ    SI
+	DECQ    R9
 	JNZ     image
 	MOVQ    dw+112(FP), AX
 	VMOVUPS Z0, (AX)
@@ -16911,9 +16911,9 @@ next:
 	VMOVUPS Z2, 128(AX)
 	VMOVUPS Z3, 192(AX)
 	VMOVUPS Z4, 256(AX)
-	ADDQ    $0x14, x+40(FP)
+	ADDQ    $0x00000014, x+40(FP)
 	ADDQ    $0x00000140, dw+112(FP)
-	DECQ    R9
+	DECQ    R12
 	JNZ     tile
 	MOVQ    xu+56(FP), AX
 	ADDQ    AX, x+40(FP)
@@ -16927,133 +16927,133 @@ next:
 // func outer512x5x32(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x5x32(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), BX
+	MOVQ step+136(FP), R11
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R12
+	MOVQ tiles+8(FP), R13
 
 tile:
-	MOVQ    dw+112(FP), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	VMOVUPS 256(AX), Z4
-	VMOVUPS 320(AX), Z5
-	VMOVUPS 384(AX), Z6
-	VMOVUPS 448(AX), Z7
-	VMOVUPS 512(AX), Z8
-	VMOVUPS 576(AX), Z9
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), R11
+	MOVQ    dw+112(FP), CX
+	VMOVUPS (CX), Z0
+	VMOVUPS 64(CX), Z1
+	VMOVUPS 128(CX), Z2
+	VMOVUPS 192(CX), Z3
+	VMOVUPS 256(CX), Z4
+	VMOVUPS 320(CX), Z5
+	VMOVUPS 384(CX), Z6
+	VMOVUPS 448(CX), Z7
+	VMOVUPS 512(CX), Z8
+	VMOVUPS 576(CX), Z9
 	MOVQ    x+40(FP), R14
 	MOVQ    dy+48(FP), R15
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R10
 
 image:
-	MOVQ R14, AX
-	MOVQ R15, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R14, SI
+	MOVQ R15, DI
+	MOVQ rows+24(FP), R8
 
 row:
-	MOVQ AX, R12
-	MOVQ CX, R13
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ SI, CX
+	MOVQ DI, DX
+	MOVQ pixels+32(FP), R9
+	SUBQ $0x02, R9
 	JLT  odd
 
 pair:
-	VMOVUPS      (R13), Z10
-	VMOVUPS      (R13)(R11*1), Z11
-	VBROADCASTSS (R12), Z12
+	VMOVUPS      (DX), Z10
+	VMOVUPS      (DX)(AX*1), Z11
+	VBROADCASTSS (CX), Z12
 	VFMADD231PS  Z12, Z10, Z0
 	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 4(R12), Z12
+	VBROADCASTSS 4(CX), Z12
 	VFMADD231PS  Z12, Z10, Z2
 	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 8(R12), Z12
+	VBROADCASTSS 8(CX), Z12
 	VFMADD231PS  Z12, Z10, Z4
 	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 12(R12), Z12
+	VBROADCASTSS 12(CX), Z12
 	VFMADD231PS  Z12, Z10, Z6
 	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 16(R12), Z12
+	VBROADCASTSS 16(CX), Z12
 	VFMADD231PS  Z12, Z10, Z8
 	VFMADD231PS  Z12, Z11, Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      64(R13)(R11*1), Z11
-	VBROADCASTSS (R12)(R10*1), Z12
+	VMOVUPS      64(DX), Z10
+	VMOVUPS      64(DX)(AX*1), Z11
+	VBROADCASTSS (CX)(BX*1), Z12
 	VFMADD231PS  Z12, Z10, Z0
 	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 4(R12)(R10*1), Z12
+	VBROADCASTSS 4(CX)(BX*1), Z12
 	VFMADD231PS  Z12, Z10, Z2
 	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 8(R12)(R10*1), Z12
+	VBROADCASTSS 8(CX)(BX*1), Z12
 	VFMADD231PS  Z12, Z10, Z4
 	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 12(R12)(R10*1), Z12
+	VBROADCASTSS 12(CX)(BX*1), Z12
 	VFMADD231PS  Z12, Z10, Z6
 	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 16(R12)(R10*1), Z12
+	VBROADCASTSS 16(CX)(BX*1), Z12
 	VFMADD231PS  Z12, Z10, Z8
 	VFMADD231PS  Z12, Z11, Z9
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R12)(R10*2), R12
-	ADDQ         $0x00000080, R13
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R12)
+	ADDQ         R11, R12
+	LEAQ         (CX)(BX*2), CX
+	ADDQ         $0x00000080, DX
+	SUBQ         $0x02, R9
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R9, $-1
 	JNE          next
-	VMOVUPS      (R13), Z10
-	VMOVUPS      (R13)(R11*1), Z11
-	VBROADCASTSS (R12), Z12
+	VMOVUPS      (DX), Z10
+	VMOVUPS      (DX)(AX*1), Z11
+	VBROADCASTSS (CX), Z12
 	VFMADD231PS  Z12, Z10, Z0
 	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS 4(R12), Z12
+	VBROADCASTSS 4(CX), Z12
 	VFMADD231PS  Z12, Z10, Z2
 	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS 8(R12), Z12
+	VBROADCASTSS 8(CX), Z12
 	VFMADD231PS  Z12, Z10, Z4
 	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS 12(R12), Z12
+	VBROADCASTSS 12(CX), Z12
 	VFMADD231PS  Z12, Z10, Z6
 	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS 16(R12), Z12
+	VBROADCASTSS 16(CX), Z12
 	VFMADD231PS  Z12, Z10, Z8
 	VFMADD231PS  Z12, Z11, Z9
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), SI
+	ADDQ    yr+88(FP), DI
+	DECQ    R8
 	JNZ     row
 	ADDQ    xn+80(FP), R14
 	ADDQ    yn+96(FP), R15
-	DECQ    SI
+	DECQ    R10
 	JNZ     image
-	MOVQ    dw+112(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
-	VMOVUPS Z8, 512(AX)
-	VMOVUPS Z9, 576(AX)
-	ADDQ    $0x14, x+40(FP)
+	MOVQ    dw+112(FP), CX
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	VMOVUPS Z4, 256(CX)
+	VMOVUPS Z5, 320(CX)
+	VMOVUPS Z6, 384(CX)
+	VMOVUPS Z7, 448(CX)
+	VMOVUPS Z8, 512(CX)
+	VMOVUPS Z9, 576(CX)
+	ADDQ    $0x00000014, x+40(FP)
 	ADDQ    $0x00000280, dw+112(FP)
-	DECQ    R9
+	DECQ    R13
 	JNZ     tile
-	MOVQ    xu+56(FP), AX
-	ADDQ    AX, x+40(FP)
-	MOVQ    au+128(FP), AX
-	ADDQ    AX, ahead+120(FP)
+	MOVQ    xu+56(FP), CX
+	ADDQ    CX, x+40(FP)
+	MOVQ    au+128(FP), CX
+	ADDQ    CX, ahead+120(FP)
 	DECQ    units+0(FP)
 	JNZ     unit
 	VZEROUPPER
@@ -17062,11 +17062,13 @@ next:
 // func outer512x6x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x6x16(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
 
 tile:
 	MOVQ    dw+112(FP), AX
@@ -17076,83 +17078,81 @@ tile:
 	VMOVUPS 192(AX), Z3
 	VMOVUPS 256(AX), Z4
 	VMOVUPS 320(AX), Z5
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), AX
 	MOVQ    x+40(FP), R13
 	MOVQ    dy+48(FP), R14
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R9
 
 image:
-	MOVQ R13, AX
-	MOVQ R14, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
 
 row:
-	MOVQ AX, R11
-	MOVQ CX, R12
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
 	JLT  odd
 
 pair:
-	VMOVUPS      (R12), Z6
-	VBROADCASTSS (R11), Z7
+	VMOVUPS      (CX), Z6
+	VBROADCASTSS (AX), Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VBROADCASTSS 4(R11), Z7
+	VBROADCASTSS 4(AX), Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VBROADCASTSS 8(R11), Z7
+	VBROADCASTSS 8(AX), Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VBROADCASTSS 12(R11), Z7
+	VBROADCASTSS 12(AX), Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VBROADCASTSS 16(R11), Z7
+	VBROADCASTSS 16(AX), Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VBROADCASTSS 20(R11), Z7
+	VBROADCASTSS 20(AX), Z7
 	VFMADD231PS  Z7, Z6, Z5
-	VMOVUPS      64(R12), Z6
-	VBROADCASTSS (R11)(R10*1), Z7
+	VMOVUPS      64(CX), Z6
+	VBROADCASTSS (AX)(DX*1), Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VBROADCASTSS 4(R11)(R10*1), Z7
+	VBROADCASTSS 4(AX)(DX*1), Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VBROADCASTSS 8(R11)(R10*1), Z7
+	VBROADCASTSS 8(AX)(DX*1), Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VBROADCASTSS 12(R11)(R10*1), Z7
+	VBROADCASTSS 12(AX)(DX*1), Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VBROADCASTSS 16(R11)(R10*1), Z7
+	VBROADCASTSS 16(AX)(DX*1), Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VBROADCASTSS 20(R11)(R10*1), Z7
+	VBROADCASTSS 20(AX)(DX*1), Z7
 	VFMADD231PS  Z7, Z6, Z5
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R11)(R10*2), R11
-	ADDQ         $0x00000080, R12
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, R8
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R8, $-1
 	JNE          next
-	VMOVUPS      (R12), Z6
-	VBROADCASTSS (R11), Z7
+	VMOVUPS      (CX), Z6
+	VBROADCASTSS (AX), Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VBROADCASTSS 4(R11), Z7
+	VBROADCASTSS 4(AX), Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VBROADCASTSS 8(R11), Z7
+	VBROADCASTSS 8(AX), Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VBROADCASTSS 12(R11), Z7
+	VBROADCASTSS 12(AX), Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VBROADCASTSS 16(R11), Z7
+	VBROADCASTSS 16(AX), Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VBROADCASTSS 20(R11), Z7
+	VBROADCASTSS 20(AX), Z7
 	VFMADD231PS  Z7, Z6, Z5
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
 	JNZ     row
 	ADDQ    xn+80(FP), R13
 	ADDQ    yn+96(FP), R14
-	DECQ    SI
+	DECQ    R9
 	JNZ     image
 	MOVQ    dw+112(FP), AX
 	VMOVUPS Z0, (AX)
@@ -17161,9 +17161,9 @@ next:
 	VMOVUPS Z3, 192(AX)
 	VMOVUPS Z4, 256(AX)
 	VMOVUPS Z5, 320(AX)
-	ADDQ    $0x18, x+40(FP)
+	ADDQ    $0x00000018, x+40(FP)
 	ADDQ    $0x00000180, dw+112(FP)
-	DECQ    R9
+	DECQ    R12
 	JNZ     tile
 	MOVQ    xu+56(FP), AX
 	ADDQ    AX, x+40(FP)
@@ -17177,146 +17177,146 @@ next:
 // func outer512x6x32(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x6x32(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), BX
+	MOVQ step+136(FP), R11
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R12
+	MOVQ tiles+8(FP), R13
 
 tile:
-	MOVQ    dw+112(FP), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	VMOVUPS 256(AX), Z4
-	VMOVUPS 320(AX), Z5
-	VMOVUPS 384(AX), Z6
-	VMOVUPS 448(AX), Z7
-	VMOVUPS 512(AX), Z8
-	VMOVUPS 576(AX), Z9
-	VMOVUPS 640(AX), Z10
-	VMOVUPS 704(AX), Z11
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), R11
+	MOVQ    dw+112(FP), CX
+	VMOVUPS (CX), Z0
+	VMOVUPS 64(CX), Z1
+	VMOVUPS 128(CX), Z2
+	VMOVUPS 192(CX), Z3
+	VMOVUPS 256(CX), Z4
+	VMOVUPS 320(CX), Z5
+	VMOVUPS 384(CX), Z6
+	VMOVUPS 448(CX), Z7
+	VMOVUPS 512(CX), Z8
+	VMOVUPS 576(CX), Z9
+	VMOVUPS 640(CX), Z10
+	VMOVUPS 704(CX), Z11
 	MOVQ    x+40(FP), R14
 	MOVQ    dy+48(FP), R15
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R10
 
 image:
-	MOVQ R14, AX
-	MOVQ R15, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R14, SI
+	MOVQ R15, DI
+	MOVQ rows+24(FP), R8
 
 row:
-	MOVQ AX, R12
-	MOVQ CX, R13
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ SI, CX
+	MOVQ DI, DX
+	MOVQ pixels+32(FP), R9
+	SUBQ $0x02, R9
 	JLT  odd
 
 pair:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      (R13)(R11*1), Z13
-	VBROADCASTSS (R12), Z14
+	VMOVUPS      (DX), Z12
+	VMOVUPS      (DX)(AX*1), Z13
+	VBROADCASTSS (CX), Z14
 	VFMADD231PS  Z14, Z12, Z0
 	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 4(R12), Z14
+	VBROADCASTSS 4(CX), Z14
 	VFMADD231PS  Z14, Z12, Z2
 	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 8(R12), Z14
+	VBROADCASTSS 8(CX), Z14
 	VFMADD231PS  Z14, Z12, Z4
 	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 12(R12), Z14
+	VBROADCASTSS 12(CX), Z14
 	VFMADD231PS  Z14, Z12, Z6
 	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 16(R12), Z14
+	VBROADCASTSS 16(CX), Z14
 	VFMADD231PS  Z14, Z12, Z8
 	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 20(R12), Z14
+	VBROADCASTSS 20(CX), Z14
 	VFMADD231PS  Z14, Z12, Z10
 	VFMADD231PS  Z14, Z13, Z11
-	VMOVUPS      64(R13), Z12
-	VMOVUPS      64(R13)(R11*1), Z13
-	VBROADCASTSS (R12)(R10*1), Z14
+	VMOVUPS      64(DX), Z12
+	VMOVUPS      64(DX)(AX*1), Z13
+	VBROADCASTSS (CX)(BX*1), Z14
 	VFMADD231PS  Z14, Z12, Z0
 	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 4(R12)(R10*1), Z14
+	VBROADCASTSS 4(CX)(BX*1), Z14
 	VFMADD231PS  Z14, Z12, Z2
 	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 8(R12)(R10*1), Z14
+	VBROADCASTSS 8(CX)(BX*1), Z14
 	VFMADD231PS  Z14, Z12, Z4
 	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 12(R12)(R10*1), Z14
+	VBROADCASTSS 12(CX)(BX*1), Z14
 	VFMADD231PS  Z14, Z12, Z6
 	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 16(R12)(R10*1), Z14
+	VBROADCASTSS 16(CX)(BX*1), Z14
 	VFMADD231PS  Z14, Z12, Z8
 	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 20(R12)(R10*1), Z14
+	VBROADCASTSS 20(CX)(BX*1), Z14
 	VFMADD231PS  Z14, Z12, Z10
 	VFMADD231PS  Z14, Z13, Z11
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R12)(R10*2), R12
-	ADDQ         $0x00000080, R13
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R12)
+	ADDQ         R11, R12
+	LEAQ         (CX)(BX*2), CX
+	ADDQ         $0x00000080, DX
+	SUBQ         $0x02, R9
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R9, $-1
 	JNE          next
-	VMOVUPS      (R13), Z12
-	VMOVUPS      (R13)(R11*1), Z13
-	VBROADCASTSS (R12), Z14
+	VMOVUPS      (DX), Z12
+	VMOVUPS      (DX)(AX*1), Z13
+	VBROADCASTSS (CX), Z14
 	VFMADD231PS  Z14, Z12, Z0
 	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS 4(R12), Z14
+	VBROADCASTSS 4(CX), Z14
 	VFMADD231PS  Z14, Z12, Z2
 	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS 8(R12), Z14
+	VBROADCASTSS 8(CX), Z14
 	VFMADD231PS  Z14, Z12, Z4
 	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS 12(R12), Z14
+	VBROADCASTSS 12(CX), Z14
 	VFMADD231PS  Z14, Z12, Z6
 	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS 16(R12), Z14
+	VBROADCASTSS 16(CX), Z14
 	VFMADD231PS  Z14, Z12, Z8
 	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS 20(R12), Z14
+	VBROADCASTSS 20(CX), Z14
 	VFMADD231PS  Z14, Z12, Z10
 	VFMADD231PS  Z14, Z13, Z11
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), SI
+	ADDQ    yr+88(FP), DI
+	DECQ    R8
 	JNZ     row
 	ADDQ    xn+80(FP), R14
 	ADDQ    yn+96(FP), R15
-	DECQ    SI
+	DECQ    R10
 	JNZ     image
-	MOVQ    dw+112(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
-	VMOVUPS Z8, 512(AX)
-	VMOVUPS Z9, 576(AX)
-	VMOVUPS Z10, 640(AX)
-	VMOVUPS Z11, 704(AX)
-	ADDQ    $0x18, x+40(FP)
+	MOVQ    dw+112(FP), CX
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	VMOVUPS Z4, 256(CX)
+	VMOVUPS Z5, 320(CX)
+	VMOVUPS Z6, 384(CX)
+	VMOVUPS Z7, 448(CX)
+	VMOVUPS Z8, 512(CX)
+	VMOVUPS Z9, 576(CX)
+	VMOVUPS Z10, 640(CX)
+	VMOVUPS Z11, 704(CX)
+	ADDQ    $0x00000018, x+40(FP)
 	ADDQ    $0x00000300, dw+112(FP)
-	DECQ    R9
+	DECQ    R13
 	JNZ     tile
-	MOVQ    xu+56(FP), AX
-	ADDQ    AX, x+40(FP)
-	MOVQ    au+128(FP), AX
-	ADDQ    AX, ahead+120(FP)
+	MOVQ    xu+56(FP), CX
+	ADDQ    CX, x+40(FP)
+	MOVQ    au+128(FP), CX
+	ADDQ    CX, ahead+120(FP)
 	DECQ    units+0(FP)
 	JNZ     unit
 	VZEROUPPER
@@ -17325,11 +17325,13 @@ next:
 // func outer512x7x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x7x16(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
 
 tile:
 	MOVQ    dw+112(FP), AX
@@ -17340,89 +17342,87 @@ tile:
 	VMOVUPS 256(AX), Z4
 	VMOVUPS 320(AX), Z5
 	VMOVUPS 384(AX), Z6
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), AX
 	MOVQ    x+40(FP), R13
 	MOVQ    dy+48(FP), R14
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R9
 
 image:
-	MOVQ R13, AX
-	MOVQ R14, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
 
 row:
-	MOVQ AX, R11
-	MOVQ CX, R12
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
 	JLT  odd
 
 pair:
-	VMOVUPS      (R12), Z7
-	VBROADCASTSS (R11), Z8
+	VMOVUPS      (CX), Z7
+	VBROADCASTSS (AX), Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VBROADCASTSS 4(R11), Z8
+	VBROADCASTSS 4(AX), Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 8(R11), Z8
+	VBROADCASTSS 8(AX), Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VBROADCASTSS 12(R11), Z8
+	VBROADCASTSS 12(AX), Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 16(R11), Z8
+	VBROADCASTSS 16(AX), Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VBROADCASTSS 20(R11), Z8
+	VBROADCASTSS 20(AX), Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VBROADCASTSS 24(R11), Z8
+	VBROADCASTSS 24(AX), Z8
 	VFMADD231PS  Z8, Z7, Z6
-	VMOVUPS      64(R12), Z7
-	VBROADCASTSS (R11)(R10*1), Z8
+	VMOVUPS      64(CX), Z7
+	VBROADCASTSS (AX)(DX*1), Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VBROADCASTSS 4(R11)(R10*1), Z8
+	VBROADCASTSS 4(AX)(DX*1), Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 8(R11)(R10*1), Z8
+	VBROADCASTSS 8(AX)(DX*1), Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VBROADCASTSS 12(R11)(R10*1), Z8
+	VBROADCASTSS 12(AX)(DX*1), Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 16(R11)(R10*1), Z8
+	VBROADCASTSS 16(AX)(DX*1), Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VBROADCASTSS 20(R11)(R10*1), Z8
+	VBROADCASTSS 20(AX)(DX*1), Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VBROADCASTSS 24(R11)(R10*1), Z8
+	VBROADCASTSS 24(AX)(DX*1), Z8
 	VFMADD231PS  Z8, Z7, Z6
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R11)(R10*2), R11
-	ADDQ         $0x00000080, R12
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, R8
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R8, $-1
 	JNE          next
-	VMOVUPS      (R12), Z7
-	VBROADCASTSS (R11), Z8
+	VMOVUPS      (CX), Z7
+	VBROADCASTSS (AX), Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VBROADCASTSS 4(R11), Z8
+	VBROADCASTSS 4(AX), Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS 8(R11), Z8
+	VBROADCASTSS 8(AX), Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VBROADCASTSS 12(R11), Z8
+	VBROADCASTSS 12(AX), Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS 16(R11), Z8
+	VBROADCASTSS 16(AX), Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VBROADCASTSS 20(R11), Z8
+	VBROADCASTSS 20(AX), Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VBROADCASTSS 24(R11), Z8
+	VBROADCASTSS 24(AX), Z8
 	VFMADD231PS  Z8, Z7, Z6
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
 	JNZ     row
 	ADDQ    xn+80(FP), R13
 	ADDQ    yn+96(FP), R14
-	DECQ    SI
+	DECQ    R9
 	JNZ     image
 	MOVQ    dw+112(FP), AX
 	VMOVUPS Z0, (AX)
@@ -17432,9 +17432,9 @@ next:
 	VMOVUPS Z4, 256(AX)
 	VMOVUPS Z5, 320(AX)
 	VMOVUPS Z6, 384(AX)
-	ADDQ    $0x1c, x+40(FP)
+	ADDQ    $0x0000001c, x+40(FP)
 	ADDQ    $0x000001c0, dw+112(FP)
-	DECQ    R9
+	DECQ    R12
 	JNZ     tile
 	MOVQ    xu+56(FP), AX
 	ADDQ    AX, x+40(FP)
@@ -17448,159 +17448,159 @@ next:
 // func outer512x7x32(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x7x32(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), BX
+	MOVQ step+136(FP), R11
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R12
+	MOVQ tiles+8(FP), R13
 
 tile:
-	MOVQ    dw+112(FP), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	VMOVUPS 256(AX), Z4
-	VMOVUPS 320(AX), Z5
-	VMOVUPS 384(AX), Z6
-	VMOVUPS 448(AX), Z7
-	VMOVUPS 512(AX), Z8
-	VMOVUPS 576(AX), Z9
-	VMOVUPS 640(AX), Z10
-	VMOVUPS 704(AX), Z11
-	VMOVUPS 768(AX), Z12
-	VMOVUPS 832(AX), Z13
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), R11
+	MOVQ    dw+112(FP), CX
+	VMOVUPS (CX), Z0
+	VMOVUPS 64(CX), Z1
+	VMOVUPS 128(CX), Z2
+	VMOVUPS 192(CX), Z3
+	VMOVUPS 256(CX), Z4
+	VMOVUPS 320(CX), Z5
+	VMOVUPS 384(CX), Z6
+	VMOVUPS 448(CX), Z7
+	VMOVUPS 512(CX), Z8
+	VMOVUPS 576(CX), Z9
+	VMOVUPS 640(CX), Z10
+	VMOVUPS 704(CX), Z11
+	VMOVUPS 768(CX), Z12
+	VMOVUPS 832(CX), Z13
 	MOVQ    x+40(FP), R14
 	MOVQ    dy+48(FP), R15
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R10
 
 image:
-	MOVQ R14, AX
-	MOVQ R15, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R14, SI
+	MOVQ R15, DI
+	MOVQ rows+24(FP), R8
 
 row:
-	MOVQ AX, R12
-	MOVQ CX, R13
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ SI, CX
+	MOVQ DI, DX
+	MOVQ pixels+32(FP), R9
+	SUBQ $0x02, R9
 	JLT  odd
 
 pair:
-	VMOVUPS      (R13), Z14
-	VMOVUPS      (R13)(R11*1), Z15
-	VBROADCASTSS (R12), Z16
+	VMOVUPS      (DX), Z14
+	VMOVUPS      (DX)(AX*1), Z15
+	VBROADCASTSS (CX), Z16
 	VFMADD231PS  Z16, Z14, Z0
 	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS 4(R12), Z16
+	VBROADCASTSS 4(CX), Z16
 	VFMADD231PS  Z16, Z14, Z2
 	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS 8(R12), Z16
+	VBROADCASTSS 8(CX), Z16
 	VFMADD231PS  Z16, Z14, Z4
 	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS 12(R12), Z16
+	VBROADCASTSS 12(CX), Z16
 	VFMADD231PS  Z16, Z14, Z6
 	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS 16(R12), Z16
+	VBROADCASTSS 16(CX), Z16
 	VFMADD231PS  Z16, Z14, Z8
 	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS 20(R12), Z16
+	VBROADCASTSS 20(CX), Z16
 	VFMADD231PS  Z16, Z14, Z10
 	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS 24(R12), Z16
+	VBROADCASTSS 24(CX), Z16
 	VFMADD231PS  Z16, Z14, Z12
 	VFMADD231PS  Z16, Z15, Z13
-	VMOVUPS      64(R13), Z14
-	VMOVUPS      64(R13)(R11*1), Z15
-	VBROADCASTSS (R12)(R10*1), Z16
+	VMOVUPS      64(DX), Z14
+	VMOVUPS      64(DX)(AX*1), Z15
+	VBROADCASTSS (CX)(BX*1), Z16
 	VFMADD231PS  Z16, Z14, Z0
 	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS 4(R12)(R10*1), Z16
+	VBROADCASTSS 4(CX)(BX*1), Z16
 	VFMADD231PS  Z16, Z14, Z2
 	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS 8(R12)(R10*1), Z16
+	VBROADCASTSS 8(CX)(BX*1), Z16
 	VFMADD231PS  Z16, Z14, Z4
 	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS 12(R12)(R10*1), Z16
+	VBROADCASTSS 12(CX)(BX*1), Z16
 	VFMADD231PS  Z16, Z14, Z6
 	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS 16(R12)(R10*1), Z16
+	VBROADCASTSS 16(CX)(BX*1), Z16
 	VFMADD231PS  Z16, Z14, Z8
 	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS 20(R12)(R10*1), Z16
+	VBROADCASTSS 20(CX)(BX*1), Z16
 	VFMADD231PS  Z16, Z14, Z10
 	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS 24(R12)(R10*1), Z16
+	VBROADCASTSS 24(CX)(BX*1), Z16
 	VFMADD231PS  Z16, Z14, Z12
 	VFMADD231PS  Z16, Z15, Z13
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R12)(R10*2), R12
-	ADDQ         $0x00000080, R13
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R12)
+	ADDQ         R11, R12
+	LEAQ         (CX)(BX*2), CX
+	ADDQ         $0x00000080, DX
+	SUBQ         $0x02, R9
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R9, $-1
 	JNE          next
-	VMOVUPS      (R13), Z14
-	VMOVUPS      (R13)(R11*1), Z15
-	VBROADCASTSS (R12), Z16
+	VMOVUPS      (DX), Z14
+	VMOVUPS      (DX)(AX*1), Z15
+	VBROADCASTSS (CX), Z16
 	VFMADD231PS  Z16, Z14, Z0
 	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS 4(R12), Z16
+	VBROADCASTSS 4(CX), Z16
 	VFMADD231PS  Z16, Z14, Z2
 	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS 8(R12), Z16
+	VBROADCASTSS 8(CX), Z16
 	VFMADD231PS  Z16, Z14, Z4
 	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS 12(R12), Z16
+	VBROADCASTSS 12(CX), Z16
 	VFMADD231PS  Z16, Z14, Z6
 	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS 16(R12), Z16
+	VBROADCASTSS 16(CX), Z16
 	VFMADD231PS  Z16, Z14, Z8
 	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS 20(R12), Z16
+	VBROADCASTSS 20(CX), Z16
 	VFMADD231PS  Z16, Z14, Z10
 	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS 24(R12), Z16
+	VBROADCASTSS 24(CX), Z16
 	VFMADD231PS  Z16, Z14, Z12
 	VFMADD231PS  Z16, Z15, Z13
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), SI
+	ADDQ    yr+88(FP), DI
+	DECQ    R8
 	JNZ     row
 	ADDQ    xn+80(FP), R14
 	ADDQ    yn+96(FP), R15
-	DECQ    SI
+	DECQ    R10
 	JNZ     image
-	MOVQ    dw+112(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
-	VMOVUPS Z8, 512(AX)
-	VMOVUPS Z9, 576(AX)
-	VMOVUPS Z10, 640(AX)
-	VMOVUPS Z11, 704(AX)
-	VMOVUPS Z12, 768(AX)
-	VMOVUPS Z13, 832(AX)
-	ADDQ    $0x1c, x+40(FP)
+	MOVQ    dw+112(FP), CX
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	VMOVUPS Z4, 256(CX)
+	VMOVUPS Z5, 320(CX)
+	VMOVUPS Z6, 384(CX)
+	VMOVUPS Z7, 448(CX)
+	VMOVUPS Z8, 512(CX)
+	VMOVUPS Z9, 576(CX)
+	VMOVUPS Z10, 640(CX)
+	VMOVUPS Z11, 704(CX)
+	VMOVUPS Z12, 768(CX)
+	VMOVUPS Z13, 832(CX)
+	ADDQ    $0x0000001c, x+40(FP)
 	ADDQ    $0x00000380, dw+112(FP)
-	DECQ    R9
+	DECQ    R13
 	JNZ     tile
-	MOVQ    xu+56(FP), AX
-	ADDQ    AX, x+40(FP)
-	MOVQ    au+128(FP), AX
-	ADDQ    AX, ahead+120(FP)
+	MOVQ    xu+56(FP), CX
+	ADDQ    CX, x+40(FP)
+	MOVQ    au+128(FP), CX
+	ADDQ    CX, ahead+120(FP)
 	DECQ    units+0(FP)
 	JNZ     unit
 	VZEROUPPER
@@ -17609,11 +17609,13 @@ next:
 // func outer512x8x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x8x16(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
 
 tile:
 	MOVQ    dw+112(FP), AX
@@ -17625,95 +17627,93 @@ tile:
 	VMOVUPS 320(AX), Z5
 	VMOVUPS 384(AX), Z6
 	VMOVUPS 448(AX), Z7
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), AX
 	MOVQ    x+40(FP), R13
 	MOVQ    dy+48(FP), R14
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R9
 
 image:
-	MOVQ R13, AX
-	MOVQ R14, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
 
 row:
-	MOVQ AX, R11
-	MOVQ CX, R12
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
 	JLT  odd
 
 pair:
-	VMOVUPS      (R12), Z8
-	VBROADCASTSS (R11), Z9
+	VMOVUPS      (CX), Z8
+	VBROADCASTSS (AX), Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VBROADCASTSS 4(R11), Z9
+	VBROADCASTSS 4(AX), Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS 8(R11), Z9
+	VBROADCASTSS 8(AX), Z9
 	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 12(R11), Z9
+	VBROADCASTSS 12(AX), Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS 16(R11), Z9
+	VBROADCASTSS 16(AX), Z9
 	VFMADD231PS  Z9, Z8, Z4
-	VBROADCASTSS 20(R11), Z9
+	VBROADCASTSS 20(AX), Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VBROADCASTSS 24(R11), Z9
+	VBROADCASTSS 24(AX), Z9
 	VFMADD231PS  Z9, Z8, Z6
-	VBROADCASTSS 28(R11), Z9
+	VBROADCASTSS 28(AX), Z9
 	VFMADD231PS  Z9, Z8, Z7
-	VMOVUPS      64(R12), Z8
-	VBROADCASTSS (R11)(R10*1), Z9
+	VMOVUPS      64(CX), Z8
+	VBROADCASTSS (AX)(DX*1), Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VBROADCASTSS 4(R11)(R10*1), Z9
+	VBROADCASTSS 4(AX)(DX*1), Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS 8(R11)(R10*1), Z9
+	VBROADCASTSS 8(AX)(DX*1), Z9
 	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 12(R11)(R10*1), Z9
+	VBROADCASTSS 12(AX)(DX*1), Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS 16(R11)(R10*1), Z9
+	VBROADCASTSS 16(AX)(DX*1), Z9
 	VFMADD231PS  Z9, Z8, Z4
-	VBROADCASTSS 20(R11)(R10*1), Z9
+	VBROADCASTSS 20(AX)(DX*1), Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VBROADCASTSS 24(R11)(R10*1), Z9
+	VBROADCASTSS 24(AX)(DX*1), Z9
 	VFMADD231PS  Z9, Z8, Z6
-	VBROADCASTSS 28(R11)(R10*1), Z9
+	VBROADCASTSS 28(AX)(DX*1), Z9
 	VFMADD231PS  Z9, Z8, Z7
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R11)(R10*2), R11
-	ADDQ         $0x00000080, R12
-	SUBQ         $0x02, BX
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, R8
 	JGE          pair
 
 odd:
-	CMPQ         BX, $-1
+	CMPQ         R8, $-1
 	JNE          next
-	VMOVUPS      (R12), Z8
-	VBROADCASTSS (R11), Z9
+	VMOVUPS      (CX), Z8
+	VBROADCASTSS (AX), Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VBROADCASTSS 4(R11), Z9
+	VBROADCASTSS 4(AX), Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS 8(R11), Z9
+	VBROADCASTSS 8(AX), Z9
 	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 12(R11), Z9
+	VBROADCASTSS 12(AX), Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS 16(R11), Z9
+	VBROADCASTSS 16(AX), Z9
 	VFMADD231PS  Z9, Z8, Z4
-	VBROADCASTSS 20(R11), Z9
+	VBROADCASTSS 20(AX), Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VBROADCASTSS 24(R11), Z9
+	VBROADCASTSS 24(AX), Z9
 	VFMADD231PS  Z9, Z8, Z6
-	VBROADCASTSS 28(R11), Z9
+	VBROADCASTSS 28(AX), Z9
 	VFMADD231PS  Z9, Z8, Z7
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
 	JNZ     row
 	ADDQ    xn+80(FP), R13
 	ADDQ    yn+96(FP), R14
-	DECQ    SI
+	DECQ    R9
 	JNZ     image
 	MOVQ    dw+112(FP), AX
 	VMOVUPS Z0, (AX)
@@ -17724,9 +17724,9 @@ next:
 	VMOVUPS Z5, 320(AX)
 	VMOVUPS Z6, 384(AX)
 	VMOVUPS Z7, 448(AX)
-	ADDQ    $0x20, x+40(FP)
+	ADDQ    $0x00000020, x+40(FP)
 	ADDQ    $0x00000200, dw+112(FP)
-	DECQ    R9
+	DECQ    R12
 	JNZ     tile
 	MOVQ    xu+56(FP), AX
 	ADDQ    AX, x+40(FP)
@@ -17740,11 +17740,4114 @@ next:
 // func outer512x8x32(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·outer512x8x32(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), BX
+	MOVQ step+136(FP), R11
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R12
+	MOVQ tiles+8(FP), R13
+
+tile:
+	MOVQ    dw+112(FP), CX
+	VMOVUPS (CX), Z0
+	VMOVUPS 64(CX), Z1
+	VMOVUPS 128(CX), Z2
+	VMOVUPS 192(CX), Z3
+	VMOVUPS 256(CX), Z4
+	VMOVUPS 320(CX), Z5
+	VMOVUPS 384(CX), Z6
+	VMOVUPS 448(CX), Z7
+	VMOVUPS 512(CX), Z8
+	VMOVUPS 576(CX), Z9
+	VMOVUPS 640(CX), Z10
+	VMOVUPS 704(CX), Z11
+	VMOVUPS 768(CX), Z12
+	VMOVUPS 832(CX), Z13
+	VMOVUPS 896(CX), Z14
+	VMOVUPS 960(CX), Z15
+	MOVQ    x+40(FP), R14
+	MOVQ    dy+48(FP), R15
+	MOVQ    images+16(FP), R10
+
+image:
+	MOVQ R14, SI
+	MOVQ R15, DI
+	MOVQ rows+24(FP), R8
+
+row:
+	MOVQ SI, CX
+	MOVQ DI, DX
+	MOVQ pixels+32(FP), R9
+	SUBQ $0x02, R9
+	JLT  odd
+
+pair:
+	VMOVUPS      (DX), Z16
+	VMOVUPS      (DX)(AX*1), Z17
+	VBROADCASTSS (CX), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS 4(CX), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS 8(CX), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS 12(CX), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS 16(CX), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS 20(CX), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS 24(CX), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS 28(CX), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+	VMOVUPS      64(DX), Z16
+	VMOVUPS      64(DX)(AX*1), Z17
+	VBROADCASTSS (CX)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS 4(CX)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS 8(CX)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS 12(CX)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS 16(CX)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS 20(CX)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS 24(CX)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS 28(CX)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+	PREFETCHT1   (R12)
+	ADDQ         R11, R12
+	LEAQ         (CX)(BX*2), CX
+	ADDQ         $0x00000080, DX
+	SUBQ         $0x02, R9
+	JGE          pair
+
+odd:
+	CMPQ         R9, $-1
+	JNE          next
+	VMOVUPS      (DX), Z16
+	VMOVUPS      (DX)(AX*1), Z17
+	VBROADCASTSS (CX), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS 4(CX), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS 8(CX), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS 12(CX), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS 16(CX), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS 20(CX), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS 24(CX), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS 28(CX), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+
+next:
+	ADDQ    xr+72(FP), SI
+	ADDQ    yr+88(FP), DI
+	DECQ    R8
+	JNZ     row
+	ADDQ    xn+80(FP), R14
+	ADDQ    yn+96(FP), R15
+	DECQ    R10
+	JNZ     image
+	MOVQ    dw+112(FP), CX
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	VMOVUPS Z4, 256(CX)
+	VMOVUPS Z5, 320(CX)
+	VMOVUPS Z6, 384(CX)
+	VMOVUPS Z7, 448(CX)
+	VMOVUPS Z8, 512(CX)
+	VMOVUPS Z9, 576(CX)
+	VMOVUPS Z10, 640(CX)
+	VMOVUPS Z11, 704(CX)
+	VMOVUPS Z12, 768(CX)
+	VMOVUPS Z13, 832(CX)
+	VMOVUPS Z14, 896(CX)
+	VMOVUPS Z15, 960(CX)
+	ADDQ    $0x00000020, x+40(FP)
+	ADDQ    $0x00000400, dw+112(FP)
+	DECQ    R13
+	JNZ     tile
+	MOVQ    xu+56(FP), CX
+	ADDQ    CX, x+40(FP)
+	MOVQ    au+128(FP), CX
+	ADDQ    CX, ahead+120(FP)
+	DECQ    units+0(FP)
+	JNZ     unit
+	VZEROUPPER
+	RET
+
+// func outer256x1x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·outer256x1x16(SB), NOSPLIT, $0-144
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
+
+unit:
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
+
+tile:
+	MOVQ    dw+112(FP), AX
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	MOVQ    x+40(FP), R13
+	MOVQ    dy+48(FP), R14
+	MOVQ    images+16(FP), R9
+
+image:
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
+
+row:
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
+	JLT  odd
+
+pair:
+	VMOVUPS      (CX), Y2
+	VMOVUPS      32(CX), Y3
+	VBROADCASTSS (AX), Y4
+	VFMADD231PS  Y4, Y2, Y0
+	VFMADD231PS  Y4, Y3, Y1
+	VMOVUPS      64(CX), Y2
+	VMOVUPS      96(CX), Y3
+	VBROADCASTSS (AX)(DX*1), Y4
+	VFMADD231PS  Y4, Y2, Y0
+	VFMADD231PS  Y4, Y3, Y1
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, R8
+	JGE          pair
+
+odd:
+	CMPQ         R8, $-1
+	JNE          next
+	VMOVUPS      (CX), Y2
+	VMOVUPS      32(CX), Y3
+	VBROADCASTSS (AX), Y4
+	VFMADD231PS  Y4, Y2, Y0
+	VFMADD231PS  Y4, Y3, Y1
+
+next:
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
+	JNZ     row
+	ADDQ    xn+80(FP), R13
+	ADDQ    yn+96(FP), R14
+	DECQ    R9
+	JNZ     image
+	MOVQ    dw+112(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $0x00000004, x+40(FP)
+	ADDQ    $0x00000040, dw+112(FP)
+	DECQ    R12
+	JNZ     tile
+	MOVQ    xu+56(FP), AX
+	ADDQ    AX, x+40(FP)
+	MOVQ    au+128(FP), AX
+	ADDQ    AX, ahead+120(FP)
+	DECQ    units+0(FP)
+	JNZ     unit
+	VZEROUPPER
+	RET
+
+// func outer256x2x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·outer256x2x16(SB), NOSPLIT, $0-144
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
+
+unit:
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
+
+tile:
+	MOVQ    dw+112(FP), AX
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	MOVQ    x+40(FP), R13
+	MOVQ    dy+48(FP), R14
+	MOVQ    images+16(FP), R9
+
+image:
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
+
+row:
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
+	JLT  odd
+
+pair:
+	VMOVUPS      (CX), Y4
+	VMOVUPS      32(CX), Y5
+	VBROADCASTSS (AX), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS 4(AX), Y6
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
+	VMOVUPS      64(CX), Y4
+	VMOVUPS      96(CX), Y5
+	VBROADCASTSS (AX)(DX*1), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS 4(AX)(DX*1), Y6
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, R8
+	JGE          pair
+
+odd:
+	CMPQ         R8, $-1
+	JNE          next
+	VMOVUPS      (CX), Y4
+	VMOVUPS      32(CX), Y5
+	VBROADCASTSS (AX), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS 4(AX), Y6
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
+
+next:
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
+	JNZ     row
+	ADDQ    xn+80(FP), R13
+	ADDQ    yn+96(FP), R14
+	DECQ    R9
+	JNZ     image
+	MOVQ    dw+112(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	ADDQ    $0x00000008, x+40(FP)
+	ADDQ    $0x00000080, dw+112(FP)
+	DECQ    R12
+	JNZ     tile
+	MOVQ    xu+56(FP), AX
+	ADDQ    AX, x+40(FP)
+	MOVQ    au+128(FP), AX
+	ADDQ    AX, ahead+120(FP)
+	DECQ    units+0(FP)
+	JNZ     unit
+	VZEROUPPER
+	RET
+
+// func outer256x3x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·outer256x3x16(SB), NOSPLIT, $0-144
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
+
+unit:
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
+
+tile:
+	MOVQ    dw+112(FP), AX
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS 128(AX), Y4
+	VMOVUPS 160(AX), Y5
+	MOVQ    x+40(FP), R13
+	MOVQ    dy+48(FP), R14
+	MOVQ    images+16(FP), R9
+
+image:
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
+
+row:
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
+	JLT  odd
+
+pair:
+	VMOVUPS      (CX), Y6
+	VMOVUPS      32(CX), Y7
+	VBROADCASTSS (AX), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS 4(AX), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS 8(AX), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+	VMOVUPS      64(CX), Y6
+	VMOVUPS      96(CX), Y7
+	VBROADCASTSS (AX)(DX*1), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS 4(AX)(DX*1), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS 8(AX)(DX*1), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, R8
+	JGE          pair
+
+odd:
+	CMPQ         R8, $-1
+	JNE          next
+	VMOVUPS      (CX), Y6
+	VMOVUPS      32(CX), Y7
+	VBROADCASTSS (AX), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS 4(AX), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS 8(AX), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+
+next:
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
+	JNZ     row
+	ADDQ    xn+80(FP), R13
+	ADDQ    yn+96(FP), R14
+	DECQ    R9
+	JNZ     image
+	MOVQ    dw+112(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	VMOVUPS Y4, 128(AX)
+	VMOVUPS Y5, 160(AX)
+	ADDQ    $0x0000000c, x+40(FP)
+	ADDQ    $0x000000c0, dw+112(FP)
+	DECQ    R12
+	JNZ     tile
+	MOVQ    xu+56(FP), AX
+	ADDQ    AX, x+40(FP)
+	MOVQ    au+128(FP), AX
+	ADDQ    AX, ahead+120(FP)
+	DECQ    units+0(FP)
+	JNZ     unit
+	VZEROUPPER
+	RET
+
+// func outer256x4x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·outer256x4x16(SB), NOSPLIT, $0-144
+	MOVQ obs+104(FP), AX
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
+
+unit:
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
+
+tile:
+	MOVQ    dw+112(FP), AX
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS 128(AX), Y4
+	VMOVUPS 160(AX), Y5
+	VMOVUPS 192(AX), Y6
+	VMOVUPS 224(AX), Y7
+	MOVQ    x+40(FP), R13
+	MOVQ    dy+48(FP), R14
+	MOVQ    images+16(FP), R9
+
+image:
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
+
+row:
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
+	JLT  odd
+
+pair:
+	VMOVUPS      (CX), Y8
+	VMOVUPS      32(CX), Y9
+	VBROADCASTSS (AX), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS 4(AX), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS 8(AX), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VBROADCASTSS 12(AX), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	VMOVUPS      64(CX), Y8
+	VMOVUPS      96(CX), Y9
+	VBROADCASTSS (AX)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS 4(AX)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS 8(AX)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VBROADCASTSS 12(AX)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	PREFETCHT1   (R11)
+	ADDQ         R10, R11
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, R8
+	JGE          pair
+
+odd:
+	CMPQ         R8, $-1
+	JNE          next
+	VMOVUPS      (CX), Y8
+	VMOVUPS      32(CX), Y9
+	VBROADCASTSS (AX), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS 4(AX), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS 8(AX), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VBROADCASTSS 12(AX), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+
+next:
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
+	JNZ     row
+	ADDQ    xn+80(FP), R13
+	ADDQ    yn+96(FP), R14
+	DECQ    R9
+	JNZ     image
+	MOVQ    dw+112(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	VMOVUPS Y4, 128(AX)
+	VMOVUPS Y5, 160(AX)
+	VMOVUPS Y6, 192(AX)
+	VMOVUPS Y7, 224(AX)
+	ADDQ    $0x00000010, x+40(FP)
+	ADDQ    $0x00000100, dw+112(FP)
+	DECQ    R12
+	JNZ     tile
+	MOVQ    xu+56(FP), AX
+	ADDQ    AX, x+40(FP)
+	MOVQ    au+128(FP), AX
+	ADDQ    AX, ahead+120(FP)
+	DECQ    units+0(FP)
+	JNZ     unit
+	VZEROUPPER
+	RET
+
+DATA lanes512x1<>+0(SB)/4, $0x00000000
+DATA lanes512x1<>+4(SB)/4, $0x00000001
+DATA lanes512x1<>+8(SB)/4, $0x00000002
+DATA lanes512x1<>+12(SB)/4, $0x00000003
+DATA lanes512x1<>+16(SB)/4, $0x00000004
+DATA lanes512x1<>+20(SB)/4, $0x00000005
+DATA lanes512x1<>+24(SB)/4, $0x00000006
+DATA lanes512x1<>+28(SB)/4, $0x00000007
+DATA lanes512x1<>+32(SB)/4, $0x00000008
+DATA lanes512x1<>+36(SB)/4, $0x00000009
+DATA lanes512x1<>+40(SB)/4, $0x0000000a
+DATA lanes512x1<>+44(SB)/4, $0x0000000b
+DATA lanes512x1<>+48(SB)/4, $0x0000000c
+DATA lanes512x1<>+52(SB)/4, $0x0000000d
+DATA lanes512x1<>+56(SB)/4, $0x0000000e
+DATA lanes512x1<>+60(SB)/4, $0x0000000f
+GLOBL lanes512x1<>(SB), RODATA|NOPTR, $64
+
+// func gatherSmall512x1x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x1x1(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
+	VMOVUPS (AX), Z0
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), DX
+	ADDQ        (AX), DX
+	IMUL3Q      $0x01, 8(AX), BX
+	ADDQ        w+40(FP), BX
+	VMOVUPS     (BX), Z1
+	VFMADD231PS (DX), Z1, Z0
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
+	VMOVUPS Z0, (AX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x2x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x2x1(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     (SI), Z2
+	VFMADD231PS (BX), Z2, Z0
+	VFMADD231PS (BX)(DX*1), Z2, Z1
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x3x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x3x1(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     (SI), Z3
+	VFMADD231PS (BX), Z3, Z0
+	VFMADD231PS (BX)(DX*1), Z3, Z1
+	VFMADD231PS (BX)(DX*2), Z3, Z2
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x4x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x4x1(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     (DI), Z4
+	VFMADD231PS (BX), Z4, Z0
+	VFMADD231PS (BX)(DX*1), Z4, Z1
+	VFMADD231PS (BX)(DX*2), Z4, Z2
+	VFMADD231PS (SI), Z4, Z3
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x5x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x5x1(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     (DI), Z5
+	VFMADD231PS (BX), Z5, Z0
+	VFMADD231PS (BX)(DX*1), Z5, Z1
+	VFMADD231PS (BX)(DX*2), Z5, Z2
+	VFMADD231PS (SI), Z5, Z3
+	VFMADD231PS (SI)(DX*1), Z5, Z4
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x05, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x05, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x6x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x6x1(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	VMOVUPS    (AX), Z5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z5
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     (DI), Z6
+	VFMADD231PS (BX), Z6, Z0
+	VFMADD231PS (BX)(DX*1), Z6, Z1
+	VFMADD231PS (BX)(DX*2), Z6, Z2
+	VFMADD231PS (SI), Z6, Z3
+	VFMADD231PS (SI)(DX*1), Z6, Z4
+	VFMADD231PS (SI)(DX*2), Z6, Z5
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z5, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x06, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x06, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x7x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x7x1(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	VMOVUPS    (AX), Z5
+	VMOVUPS    (AX), Z6
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z5
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z6
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	LEAQ        (SI)(DX*2), DI
+	ADDQ        DX, DI
+	IMUL3Q      $0x01, 8(AX), R8
+	ADDQ        w+40(FP), R8
+	VMOVUPS     (R8), Z7
+	VFMADD231PS (BX), Z7, Z0
+	VFMADD231PS (BX)(DX*1), Z7, Z1
+	VFMADD231PS (BX)(DX*2), Z7, Z2
+	VFMADD231PS (SI), Z7, Z3
+	VFMADD231PS (SI)(DX*1), Z7, Z4
+	VFMADD231PS (SI)(DX*2), Z7, Z5
+	VFMADD231PS (DI), Z7, Z6
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z6, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x07, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x07, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x8x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x8x1(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	VMOVUPS    (AX), Z5
+	VMOVUPS    (AX), Z6
+	VMOVUPS    (AX), Z7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z5
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z6
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z7
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	LEAQ        (SI)(DX*2), DI
+	ADDQ        DX, DI
+	IMUL3Q      $0x01, 8(AX), R8
+	ADDQ        w+40(FP), R8
+	VMOVUPS     (R8), Z8
+	VFMADD231PS (BX), Z8, Z0
+	VFMADD231PS (BX)(DX*1), Z8, Z1
+	VFMADD231PS (BX)(DX*2), Z8, Z2
+	VFMADD231PS (SI), Z8, Z3
+	VFMADD231PS (SI)(DX*1), Z8, Z4
+	VFMADD231PS (SI)(DX*2), Z8, Z5
+	VFMADD231PS (DI), Z8, Z6
+	VFMADD231PS (DI)(DX*1), Z8, Z7
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z6, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z7, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x08, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x08, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func outerSmall512x1x1(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·outerSmall512x1x1(SB), NOSPLIT, $0-144
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
+
+unit:
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
+
+tile:
+	MOVQ    dw+112(FP), AX
+	VMOVUPS (AX), Z0
+	MOVQ    x+40(FP), R13
+	MOVQ    dy+48(FP), R14
+	MOVQ    images+16(FP), R9
+
+image:
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
+
+row:
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
+	JLT  odd
+
+pair:
+	VMOVUPS     (CX), Z1
+	VFMADD231PS (AX), Z1, Z0
+	VMOVUPS     64(CX), Z1
+	VFMADD231PS (AX)(DX*1), Z1, Z0
+	PREFETCHT1  (R11)
+	ADDQ        R10, R11
+	LEAQ        (AX)(DX*2), AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x02, R8
+	JGE         pair
+
+odd:
+	CMPQ        R8, $-1
+	JNE         next
+	VMOVUPS     (CX), Z1
+	VFMADD231PS (AX), Z1, Z0
+
+next:
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
+	JNZ     row
+	ADDQ    xn+80(FP), R13
+	ADDQ    yn+96(FP), R14
+	DECQ    R9
+	JNZ     image
+	MOVQ    dw+112(FP), AX
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000000, x+40(FP)
+	ADDQ    $0x00000040, dw+112(FP)
+	DECQ    R12
+	JNZ     tile
+	MOVQ    xu+56(FP), AX
+	ADDQ    AX, x+40(FP)
+	MOVQ    au+128(FP), AX
+	ADDQ    AX, ahead+120(FP)
+	DECQ    units+0(FP)
+	JNZ     unit
+	VZEROUPPER
+	RET
+
+// func outerSmall512x3x1(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·outerSmall512x3x1(SB), NOSPLIT, $0-144
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
+
+unit:
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
+
+tile:
+	MOVQ    dw+112(FP), AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	MOVQ    x+40(FP), R13
+	MOVQ    dy+48(FP), R14
+	MOVQ    images+16(FP), R9
+
+image:
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
+
+row:
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
+	JLT  odd
+
+pair:
+	VMOVUPS     (CX), Z3
+	VFMADD231PS (AX), Z3, Z0
+	VFMADD231PS 64(AX), Z3, Z1
+	VFMADD231PS 128(AX), Z3, Z2
+	VMOVUPS     64(CX), Z3
+	VFMADD231PS (AX)(DX*1), Z3, Z0
+	VFMADD231PS 64(AX)(DX*1), Z3, Z1
+	VFMADD231PS 128(AX)(DX*1), Z3, Z2
+	PREFETCHT1  (R11)
+	ADDQ        R10, R11
+	LEAQ        (AX)(DX*2), AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x02, R8
+	JGE         pair
+
+odd:
+	CMPQ        R8, $-1
+	JNE         next
+	VMOVUPS     (CX), Z3
+	VFMADD231PS (AX), Z3, Z0
+	VFMADD231PS 64(AX), Z3, Z1
+	VFMADD231PS 128(AX), Z3, Z2
+
+next:
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
+	JNZ     row
+	ADDQ    xn+80(FP), R13
+	ADDQ    yn+96(FP), R14
+	DECQ    R9
+	JNZ     image
+	MOVQ    dw+112(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	ADDQ    $0x00000000, x+40(FP)
+	ADDQ    $0x000000c0, dw+112(FP)
+	DECQ    R12
+	JNZ     tile
+	MOVQ    xu+56(FP), AX
+	ADDQ    AX, x+40(FP)
+	MOVQ    au+128(FP), AX
+	ADDQ    AX, ahead+120(FP)
+	DECQ    units+0(FP)
+	JNZ     unit
+	VZEROUPPER
+	RET
+
+DATA lanes512x2<>+0(SB)/4, $0x00000000
+DATA lanes512x2<>+4(SB)/4, $0x00000000
+DATA lanes512x2<>+8(SB)/4, $0x00000002
+DATA lanes512x2<>+12(SB)/4, $0x00000002
+DATA lanes512x2<>+16(SB)/4, $0x00000004
+DATA lanes512x2<>+20(SB)/4, $0x00000004
+DATA lanes512x2<>+24(SB)/4, $0x00000006
+DATA lanes512x2<>+28(SB)/4, $0x00000006
+DATA lanes512x2<>+32(SB)/4, $0x00000008
+DATA lanes512x2<>+36(SB)/4, $0x00000008
+DATA lanes512x2<>+40(SB)/4, $0x0000000a
+DATA lanes512x2<>+44(SB)/4, $0x0000000a
+DATA lanes512x2<>+48(SB)/4, $0x0000000c
+DATA lanes512x2<>+52(SB)/4, $0x0000000c
+DATA lanes512x2<>+56(SB)/4, $0x0000000e
+DATA lanes512x2<>+60(SB)/4, $0x0000000e
+DATA lanes512x2<>+64(SB)/4, $0x00000001
+DATA lanes512x2<>+68(SB)/4, $0x00000001
+DATA lanes512x2<>+72(SB)/4, $0x00000003
+DATA lanes512x2<>+76(SB)/4, $0x00000003
+DATA lanes512x2<>+80(SB)/4, $0x00000005
+DATA lanes512x2<>+84(SB)/4, $0x00000005
+DATA lanes512x2<>+88(SB)/4, $0x00000007
+DATA lanes512x2<>+92(SB)/4, $0x00000007
+DATA lanes512x2<>+96(SB)/4, $0x00000009
+DATA lanes512x2<>+100(SB)/4, $0x00000009
+DATA lanes512x2<>+104(SB)/4, $0x0000000b
+DATA lanes512x2<>+108(SB)/4, $0x0000000b
+DATA lanes512x2<>+112(SB)/4, $0x0000000d
+DATA lanes512x2<>+116(SB)/4, $0x0000000d
+DATA lanes512x2<>+120(SB)/4, $0x0000000f
+DATA lanes512x2<>+124(SB)/4, $0x0000000f
+GLOBL lanes512x2<>(SB), RODATA|NOPTR, $128
+
+// func gatherSmall512x1x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x1x2(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
+	VMOVUPS (AX), Z0
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), DX
+	ADDQ        (AX), DX
+	IMUL3Q      $0x01, 8(AX), BX
+	ADDQ        w+40(FP), BX
+	VMOVUPS     lanes512x2<>+0(SB), Z2
+	VMOVUPS     (BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	VMOVUPS     lanes512x2<>+64(SB), Z2
+	VMOVUPS     64(BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
+	VMOVUPS Z0, (AX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x2x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x2x2(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     lanes512x2<>+0(SB), Z3
+	VMOVUPS     (SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	VMOVUPS     lanes512x2<>+64(SB), Z3
+	VMOVUPS     64(SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x3x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x3x2(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     lanes512x2<>+0(SB), Z4
+	VMOVUPS     (SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	VMOVUPS     lanes512x2<>+64(SB), Z4
+	VMOVUPS     64(SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x4x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x4x2(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     lanes512x2<>+0(SB), Z5
+	VMOVUPS     (DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	VMOVUPS     lanes512x2<>+64(SB), Z5
+	VMOVUPS     64(DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x5x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x5x2(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     lanes512x2<>+0(SB), Z6
+	VMOVUPS     (DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	VMOVUPS     lanes512x2<>+64(SB), Z6
+	VMOVUPS     64(DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x05, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x05, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x6x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x6x2(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	VMOVUPS    (AX), Z5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z5
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     lanes512x2<>+0(SB), Z7
+	VMOVUPS     (DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	VMOVUPS     lanes512x2<>+64(SB), Z7
+	VMOVUPS     64(DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z5, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x06, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x06, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x7x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x7x2(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	VMOVUPS    (AX), Z5
+	VMOVUPS    (AX), Z6
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z5
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z6
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	LEAQ        (SI)(DX*2), DI
+	ADDQ        DX, DI
+	IMUL3Q      $0x01, 8(AX), R8
+	ADDQ        w+40(FP), R8
+	VMOVUPS     lanes512x2<>+0(SB), Z8
+	VMOVUPS     (R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	VMOVUPS     lanes512x2<>+64(SB), Z8
+	VMOVUPS     64(R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z6, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x07, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x07, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x8x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x8x2(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	VMOVUPS    (AX), Z5
+	VMOVUPS    (AX), Z6
+	VMOVUPS    (AX), Z7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z5
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z6
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z7
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	LEAQ        (SI)(DX*2), DI
+	ADDQ        DX, DI
+	IMUL3Q      $0x01, 8(AX), R8
+	ADDQ        w+40(FP), R8
+	VMOVUPS     lanes512x2<>+0(SB), Z9
+	VMOVUPS     (R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	VMOVUPS     lanes512x2<>+64(SB), Z9
+	VMOVUPS     64(R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z6, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z7, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x08, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x08, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func outerSmall512x1x2(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·outerSmall512x1x2(SB), NOSPLIT, $0-144
+	VMOVUPS lanes512x2<>+0(SB), Z4
+	VMOVUPS lanes512x2<>+64(SB), Z5
+	MOVQ    xs+64(FP), DX
+	MOVQ    step+136(FP), R10
+
+unit:
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
+
+tile:
+	MOVQ    dw+112(FP), AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	MOVQ    x+40(FP), R13
+	MOVQ    dy+48(FP), R14
+	MOVQ    images+16(FP), R9
+
+image:
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
+
+row:
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
+	JLT  odd
+
+pair:
+	VMOVUPS     (CX), Z2
+	VPERMPS     (AX), Z4, Z3
+	VFMADD231PS Z3, Z2, Z0
+	VPERMPS     (AX), Z5, Z3
+	VFMADD231PS Z3, Z2, Z1
+	VMOVUPS     64(CX), Z2
+	VPERMPS     (AX)(DX*1), Z4, Z3
+	VFMADD231PS Z3, Z2, Z0
+	VPERMPS     (AX)(DX*1), Z5, Z3
+	VFMADD231PS Z3, Z2, Z1
+	PREFETCHT1  (R11)
+	ADDQ        R10, R11
+	LEAQ        (AX)(DX*2), AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x02, R8
+	JGE         pair
+
+odd:
+	CMPQ        R8, $-1
+	JNE         next
+	VMOVUPS     (CX), Z2
+	VPERMPS     (AX), Z4, Z3
+	VFMADD231PS Z3, Z2, Z0
+	VPERMPS     (AX), Z5, Z3
+	VFMADD231PS Z3, Z2, Z1
+
+next:
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
+	JNZ     row
+	ADDQ    xn+80(FP), R13
+	ADDQ    yn+96(FP), R14
+	DECQ    R9
+	JNZ     image
+	MOVQ    dw+112(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $0x00000000, x+40(FP)
+	ADDQ    $0x00000080, dw+112(FP)
+	DECQ    R12
+	JNZ     tile
+	MOVQ    xu+56(FP), AX
+	ADDQ    AX, x+40(FP)
+	MOVQ    au+128(FP), AX
+	ADDQ    AX, ahead+120(FP)
+	DECQ    units+0(FP)
+	JNZ     unit
+	VZEROUPPER
+	RET
+
+// func outerSmall512x3x2(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·outerSmall512x3x2(SB), NOSPLIT, $0-144
+	VMOVUPS lanes512x2<>+0(SB), Z8
+	VMOVUPS lanes512x2<>+64(SB), Z9
+	MOVQ    xs+64(FP), DX
+	MOVQ    step+136(FP), R10
+
+unit:
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
+
+tile:
+	MOVQ    dw+112(FP), AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	MOVQ    x+40(FP), R13
+	MOVQ    dy+48(FP), R14
+	MOVQ    images+16(FP), R9
+
+image:
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
+
+row:
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
+	JLT  odd
+
+pair:
+	VMOVUPS     (CX), Z6
+	VPERMPS     (AX), Z8, Z7
+	VFMADD231PS Z7, Z6, Z0
+	VPERMPS     (AX), Z9, Z7
+	VFMADD231PS Z7, Z6, Z1
+	VPERMPS     64(AX), Z8, Z7
+	VFMADD231PS Z7, Z6, Z2
+	VPERMPS     64(AX), Z9, Z7
+	VFMADD231PS Z7, Z6, Z3
+	VPERMPS     128(AX), Z8, Z7
+	VFMADD231PS Z7, Z6, Z4
+	VPERMPS     128(AX), Z9, Z7
+	VFMADD231PS Z7, Z6, Z5
+	VMOVUPS     64(CX), Z6
+	VPERMPS     (AX)(DX*1), Z8, Z7
+	VFMADD231PS Z7, Z6, Z0
+	VPERMPS     (AX)(DX*1), Z9, Z7
+	VFMADD231PS Z7, Z6, Z1
+	VPERMPS     64(AX)(DX*1), Z8, Z7
+	VFMADD231PS Z7, Z6, Z2
+	VPERMPS     64(AX)(DX*1), Z9, Z7
+	VFMADD231PS Z7, Z6, Z3
+	VPERMPS     128(AX)(DX*1), Z8, Z7
+	VFMADD231PS Z7, Z6, Z4
+	VPERMPS     128(AX)(DX*1), Z9, Z7
+	VFMADD231PS Z7, Z6, Z5
+	PREFETCHT1  (R11)
+	ADDQ        R10, R11
+	LEAQ        (AX)(DX*2), AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x02, R8
+	JGE         pair
+
+odd:
+	CMPQ        R8, $-1
+	JNE         next
+	VMOVUPS     (CX), Z6
+	VPERMPS     (AX), Z8, Z7
+	VFMADD231PS Z7, Z6, Z0
+	VPERMPS     (AX), Z9, Z7
+	VFMADD231PS Z7, Z6, Z1
+	VPERMPS     64(AX), Z8, Z7
+	VFMADD231PS Z7, Z6, Z2
+	VPERMPS     64(AX), Z9, Z7
+	VFMADD231PS Z7, Z6, Z3
+	VPERMPS     128(AX), Z8, Z7
+	VFMADD231PS Z7, Z6, Z4
+	VPERMPS     128(AX), Z9, Z7
+	VFMADD231PS Z7, Z6, Z5
+
+next:
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
+	JNZ     row
+	ADDQ    xn+80(FP), R13
+	ADDQ    yn+96(FP), R14
+	DECQ    R9
+	JNZ     image
+	MOVQ    dw+112(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	ADDQ    $0x00000000, x+40(FP)
+	ADDQ    $0x00000180, dw+112(FP)
+	DECQ    R12
+	JNZ     tile
+	MOVQ    xu+56(FP), AX
+	ADDQ    AX, x+40(FP)
+	MOVQ    au+128(FP), AX
+	ADDQ    AX, ahead+120(FP)
+	DECQ    units+0(FP)
+	JNZ     unit
+	VZEROUPPER
+	RET
+
+DATA lanes512x4<>+0(SB)/4, $0x00000000
+DATA lanes512x4<>+4(SB)/4, $0x00000000
+DATA lanes512x4<>+8(SB)/4, $0x00000000
+DATA lanes512x4<>+12(SB)/4, $0x00000000
+DATA lanes512x4<>+16(SB)/4, $0x00000004
+DATA lanes512x4<>+20(SB)/4, $0x00000004
+DATA lanes512x4<>+24(SB)/4, $0x00000004
+DATA lanes512x4<>+28(SB)/4, $0x00000004
+DATA lanes512x4<>+32(SB)/4, $0x00000008
+DATA lanes512x4<>+36(SB)/4, $0x00000008
+DATA lanes512x4<>+40(SB)/4, $0x00000008
+DATA lanes512x4<>+44(SB)/4, $0x00000008
+DATA lanes512x4<>+48(SB)/4, $0x0000000c
+DATA lanes512x4<>+52(SB)/4, $0x0000000c
+DATA lanes512x4<>+56(SB)/4, $0x0000000c
+DATA lanes512x4<>+60(SB)/4, $0x0000000c
+DATA lanes512x4<>+64(SB)/4, $0x00000001
+DATA lanes512x4<>+68(SB)/4, $0x00000001
+DATA lanes512x4<>+72(SB)/4, $0x00000001
+DATA lanes512x4<>+76(SB)/4, $0x00000001
+DATA lanes512x4<>+80(SB)/4, $0x00000005
+DATA lanes512x4<>+84(SB)/4, $0x00000005
+DATA lanes512x4<>+88(SB)/4, $0x00000005
+DATA lanes512x4<>+92(SB)/4, $0x00000005
+DATA lanes512x4<>+96(SB)/4, $0x00000009
+DATA lanes512x4<>+100(SB)/4, $0x00000009
+DATA lanes512x4<>+104(SB)/4, $0x00000009
+DATA lanes512x4<>+108(SB)/4, $0x00000009
+DATA lanes512x4<>+112(SB)/4, $0x0000000d
+DATA lanes512x4<>+116(SB)/4, $0x0000000d
+DATA lanes512x4<>+120(SB)/4, $0x0000000d
+DATA lanes512x4<>+124(SB)/4, $0x0000000d
+DATA lanes512x4<>+128(SB)/4, $0x00000002
+DATA lanes512x4<>+132(SB)/4, $0x00000002
+DATA lanes512x4<>+136(SB)/4, $0x00000002
+DATA lanes512x4<>+140(SB)/4, $0x00000002
+DATA lanes512x4<>+144(SB)/4, $0x00000006
+DATA lanes512x4<>+148(SB)/4, $0x00000006
+DATA lanes512x4<>+152(SB)/4, $0x00000006
+DATA lanes512x4<>+156(SB)/4, $0x00000006
+DATA lanes512x4<>+160(SB)/4, $0x0000000a
+DATA lanes512x4<>+164(SB)/4, $0x0000000a
+DATA lanes512x4<>+168(SB)/4, $0x0000000a
+DATA lanes512x4<>+172(SB)/4, $0x0000000a
+DATA lanes512x4<>+176(SB)/4, $0x0000000e
+DATA lanes512x4<>+180(SB)/4, $0x0000000e
+DATA lanes512x4<>+184(SB)/4, $0x0000000e
+DATA lanes512x4<>+188(SB)/4, $0x0000000e
+DATA lanes512x4<>+192(SB)/4, $0x00000003
+DATA lanes512x4<>+196(SB)/4, $0x00000003
+DATA lanes512x4<>+200(SB)/4, $0x00000003
+DATA lanes512x4<>+204(SB)/4, $0x00000003
+DATA lanes512x4<>+208(SB)/4, $0x00000007
+DATA lanes512x4<>+212(SB)/4, $0x00000007
+DATA lanes512x4<>+216(SB)/4, $0x00000007
+DATA lanes512x4<>+220(SB)/4, $0x00000007
+DATA lanes512x4<>+224(SB)/4, $0x0000000b
+DATA lanes512x4<>+228(SB)/4, $0x0000000b
+DATA lanes512x4<>+232(SB)/4, $0x0000000b
+DATA lanes512x4<>+236(SB)/4, $0x0000000b
+DATA lanes512x4<>+240(SB)/4, $0x0000000f
+DATA lanes512x4<>+244(SB)/4, $0x0000000f
+DATA lanes512x4<>+248(SB)/4, $0x0000000f
+DATA lanes512x4<>+252(SB)/4, $0x0000000f
+GLOBL lanes512x4<>(SB), RODATA|NOPTR, $256
+
+// func gatherSmall512x1x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x1x4(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
+	VMOVUPS (AX), Z0
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), DX
+	ADDQ        (AX), DX
+	IMUL3Q      $0x01, 8(AX), BX
+	ADDQ        w+40(FP), BX
+	VMOVUPS     lanes512x4<>+0(SB), Z2
+	VMOVUPS     (BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	VMOVUPS     lanes512x4<>+64(SB), Z2
+	VMOVUPS     64(BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	VMOVUPS     lanes512x4<>+128(SB), Z2
+	VMOVUPS     128(BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	VMOVUPS     lanes512x4<>+192(SB), Z2
+	VMOVUPS     192(BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
+	VMOVUPS Z0, (AX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x2x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x2x4(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     lanes512x4<>+0(SB), Z3
+	VMOVUPS     (SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	VMOVUPS     lanes512x4<>+64(SB), Z3
+	VMOVUPS     64(SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	VMOVUPS     lanes512x4<>+128(SB), Z3
+	VMOVUPS     128(SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	VMOVUPS     lanes512x4<>+192(SB), Z3
+	VMOVUPS     192(SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x3x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x3x4(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     lanes512x4<>+0(SB), Z4
+	VMOVUPS     (SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	VMOVUPS     lanes512x4<>+64(SB), Z4
+	VMOVUPS     64(SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	VMOVUPS     lanes512x4<>+128(SB), Z4
+	VMOVUPS     128(SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	VMOVUPS     lanes512x4<>+192(SB), Z4
+	VMOVUPS     192(SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x4x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x4x4(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     lanes512x4<>+0(SB), Z5
+	VMOVUPS     (DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	VMOVUPS     lanes512x4<>+64(SB), Z5
+	VMOVUPS     64(DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	VMOVUPS     lanes512x4<>+128(SB), Z5
+	VMOVUPS     128(DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	VMOVUPS     lanes512x4<>+192(SB), Z5
+	VMOVUPS     192(DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x5x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x5x4(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     lanes512x4<>+0(SB), Z6
+	VMOVUPS     (DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	VMOVUPS     lanes512x4<>+64(SB), Z6
+	VMOVUPS     64(DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	VMOVUPS     lanes512x4<>+128(SB), Z6
+	VMOVUPS     128(DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	VMOVUPS     lanes512x4<>+192(SB), Z6
+	VMOVUPS     192(DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x05, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x05, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x6x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x6x4(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	VMOVUPS    (AX), Z5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z5
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     lanes512x4<>+0(SB), Z7
+	VMOVUPS     (DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	VMOVUPS     lanes512x4<>+64(SB), Z7
+	VMOVUPS     64(DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	VMOVUPS     lanes512x4<>+128(SB), Z7
+	VMOVUPS     128(DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	VMOVUPS     lanes512x4<>+192(SB), Z7
+	VMOVUPS     192(DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z5, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x06, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x06, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x7x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x7x4(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	VMOVUPS    (AX), Z5
+	VMOVUPS    (AX), Z6
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z5
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z6
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	LEAQ        (SI)(DX*2), DI
+	ADDQ        DX, DI
+	IMUL3Q      $0x01, 8(AX), R8
+	ADDQ        w+40(FP), R8
+	VMOVUPS     lanes512x4<>+0(SB), Z8
+	VMOVUPS     (R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	VMOVUPS     lanes512x4<>+64(SB), Z8
+	VMOVUPS     64(R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	VMOVUPS     lanes512x4<>+128(SB), Z8
+	VMOVUPS     128(R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	VMOVUPS     lanes512x4<>+192(SB), Z8
+	VMOVUPS     192(R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z6, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x07, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x07, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x8x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x8x4(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	VMOVUPS    (AX), Z5
+	VMOVUPS    (AX), Z6
+	VMOVUPS    (AX), Z7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z5
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z6
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z7
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	LEAQ        (SI)(DX*2), DI
+	ADDQ        DX, DI
+	IMUL3Q      $0x01, 8(AX), R8
+	ADDQ        w+40(FP), R8
+	VMOVUPS     lanes512x4<>+0(SB), Z9
+	VMOVUPS     (R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	VMOVUPS     lanes512x4<>+64(SB), Z9
+	VMOVUPS     64(R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	VMOVUPS     lanes512x4<>+128(SB), Z9
+	VMOVUPS     128(R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	VMOVUPS     lanes512x4<>+192(SB), Z9
+	VMOVUPS     192(R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z6, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z7, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x08, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x08, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func outerSmall512x1x4(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·outerSmall512x1x4(SB), NOSPLIT, $0-144
+	VMOVUPS lanes512x4<>+0(SB), Z6
+	VMOVUPS lanes512x4<>+64(SB), Z7
+	VMOVUPS lanes512x4<>+128(SB), Z8
+	VMOVUPS lanes512x4<>+192(SB), Z9
+	MOVQ    xs+64(FP), DX
+	MOVQ    step+136(FP), R10
+
+unit:
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
+
+tile:
+	MOVQ    dw+112(FP), AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	MOVQ    x+40(FP), R13
+	MOVQ    dy+48(FP), R14
+	MOVQ    images+16(FP), R9
+
+image:
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
+
+row:
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
+	JLT  odd
+
+pair:
+	VMOVUPS     (CX), Z4
+	VPERMPS     (AX), Z6, Z5
+	VFMADD231PS Z5, Z4, Z0
+	VPERMPS     (AX), Z7, Z5
+	VFMADD231PS Z5, Z4, Z1
+	VPERMPS     (AX), Z8, Z5
+	VFMADD231PS Z5, Z4, Z2
+	VPERMPS     (AX), Z9, Z5
+	VFMADD231PS Z5, Z4, Z3
+	VMOVUPS     64(CX), Z4
+	VPERMPS     (AX)(DX*1), Z6, Z5
+	VFMADD231PS Z5, Z4, Z0
+	VPERMPS     (AX)(DX*1), Z7, Z5
+	VFMADD231PS Z5, Z4, Z1
+	VPERMPS     (AX)(DX*1), Z8, Z5
+	VFMADD231PS Z5, Z4, Z2
+	VPERMPS     (AX)(DX*1), Z9, Z5
+	VFMADD231PS Z5, Z4, Z3
+	PREFETCHT1  (R11)
+	ADDQ        R10, R11
+	LEAQ        (AX)(DX*2), AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x02, R8
+	JGE         pair
+
+odd:
+	CMPQ        R8, $-1
+	JNE         next
+	VMOVUPS     (CX), Z4
+	VPERMPS     (AX), Z6, Z5
+	VFMADD231PS Z5, Z4, Z0
+	VPERMPS     (AX), Z7, Z5
+	VFMADD231PS Z5, Z4, Z1
+	VPERMPS     (AX), Z8, Z5
+	VFMADD231PS Z5, Z4, Z2
+	VPERMPS     (AX), Z9, Z5
+	VFMADD231PS Z5, Z4, Z3
+
+next:
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
+	JNZ     row
+	ADDQ    xn+80(FP), R13
+	ADDQ    yn+96(FP), R14
+	DECQ    R9
+	JNZ     image
+	MOVQ    dw+112(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    $0x00000000, x+40(FP)
+	ADDQ    $0x00000100, dw+112(FP)
+	DECQ    R12
+	JNZ     tile
+	MOVQ    xu+56(FP), AX
+	ADDQ    AX, x+40(FP)
+	MOVQ    au+128(FP), AX
+	ADDQ    AX, ahead+120(FP)
+	DECQ    units+0(FP)
+	JNZ     unit
+	VZEROUPPER
+	RET
+
+// func outerSmall512x3x4(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·outerSmall512x3x4(SB), NOSPLIT, $0-144
+	VMOVUPS lanes512x4<>+0(SB), Z14
+	VMOVUPS lanes512x4<>+64(SB), Z15
+	VMOVUPS lanes512x4<>+128(SB), Z16
+	VMOVUPS lanes512x4<>+192(SB), Z17
+	MOVQ    xs+64(FP), DX
+	MOVQ    step+136(FP), R10
+
+unit:
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
 
 tile:
 	MOVQ    dw+112(FP), AX
@@ -17760,126 +21863,117 @@ tile:
 	VMOVUPS 576(AX), Z9
 	VMOVUPS 640(AX), Z10
 	VMOVUPS 704(AX), Z11
-	VMOVUPS 768(AX), Z12
-	VMOVUPS 832(AX), Z13
-	VMOVUPS 896(AX), Z14
-	VMOVUPS 960(AX), Z15
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), R11
-	MOVQ    x+40(FP), R14
-	MOVQ    dy+48(FP), R15
-	MOVQ    images+16(FP), SI
+	MOVQ    x+40(FP), R13
+	MOVQ    dy+48(FP), R14
+	MOVQ    images+16(FP), R9
 
 image:
-	MOVQ R14, AX
-	MOVQ R15, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
 
 row:
-	MOVQ AX, R12
-	MOVQ CX, R13
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
 	JLT  odd
 
 pair:
-	VMOVUPS      (R13), Z16
-	VMOVUPS      (R13)(R11*1), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z18, Z16, Z0
-	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS 4(R12), Z18
-	VFMADD231PS  Z18, Z16, Z2
-	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS 8(R12), Z18
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 12(R12), Z18
-	VFMADD231PS  Z18, Z16, Z6
-	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS 16(R12), Z18
-	VFMADD231PS  Z18, Z16, Z8
-	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS 20(R12), Z18
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 24(R12), Z18
-	VFMADD231PS  Z18, Z16, Z12
-	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS 28(R12), Z18
-	VFMADD231PS  Z18, Z16, Z14
-	VFMADD231PS  Z18, Z17, Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      64(R13)(R11*1), Z17
-	VBROADCASTSS (R12)(R10*1), Z18
-	VFMADD231PS  Z18, Z16, Z0
-	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS 4(R12)(R10*1), Z18
-	VFMADD231PS  Z18, Z16, Z2
-	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS 8(R12)(R10*1), Z18
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 12(R12)(R10*1), Z18
-	VFMADD231PS  Z18, Z16, Z6
-	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS 16(R12)(R10*1), Z18
-	VFMADD231PS  Z18, Z16, Z8
-	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS 20(R12)(R10*1), Z18
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 24(R12)(R10*1), Z18
-	VFMADD231PS  Z18, Z16, Z12
-	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS 28(R12)(R10*1), Z18
-	VFMADD231PS  Z18, Z16, Z14
-	VFMADD231PS  Z18, Z17, Z15
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R12)(R10*2), R12
-	ADDQ         $0x00000080, R13
-	SUBQ         $0x02, BX
-	JGE          pair
+	VMOVUPS     (CX), Z12
+	VPERMPS     (AX), Z14, Z13
+	VFMADD231PS Z13, Z12, Z0
+	VPERMPS     (AX), Z15, Z13
+	VFMADD231PS Z13, Z12, Z1
+	VPERMPS     (AX), Z16, Z13
+	VFMADD231PS Z13, Z12, Z2
+	VPERMPS     (AX), Z17, Z13
+	VFMADD231PS Z13, Z12, Z3
+	VPERMPS     64(AX), Z14, Z13
+	VFMADD231PS Z13, Z12, Z4
+	VPERMPS     64(AX), Z15, Z13
+	VFMADD231PS Z13, Z12, Z5
+	VPERMPS     64(AX), Z16, Z13
+	VFMADD231PS Z13, Z12, Z6
+	VPERMPS     64(AX), Z17, Z13
+	VFMADD231PS Z13, Z12, Z7
+	VPERMPS     128(AX), Z14, Z13
+	VFMADD231PS Z13, Z12, Z8
+	VPERMPS     128(AX), Z15, Z13
+	VFMADD231PS Z13, Z12, Z9
+	VPERMPS     128(AX), Z16, Z13
+	VFMADD231PS Z13, Z12, Z10
+	VPERMPS     128(AX), Z17, Z13
+	VFMADD231PS Z13, Z12, Z11
+	VMOVUPS     64(CX), Z12
+	VPERMPS     (AX)(DX*1), Z14, Z13
+	VFMADD231PS Z13, Z12, Z0
+	VPERMPS     (AX)(DX*1), Z15, Z13
+	VFMADD231PS Z13, Z12, Z1
+	VPERMPS     (AX)(DX*1), Z16, Z13
+	VFMADD231PS Z13, Z12, Z2
+	VPERMPS     (AX)(DX*1), Z17, Z13
+	VFMADD231PS Z13, Z12, Z3
+	VPERMPS     64(AX)(DX*1), Z14, Z13
+	VFMADD231PS Z13, Z12, Z4
+	VPERMPS     64(AX)(DX*1), Z15, Z13
+	VFMADD231PS Z13, Z12, Z5
+	VPERMPS     64(AX)(DX*1), Z16, Z13
+	VFMADD231PS Z13, Z12, Z6
+	VPERMPS     64(AX)(DX*1), Z17, Z13
+	VFMADD231PS Z13, Z12, Z7
+	VPERMPS     128(AX)(DX*1), Z14, Z13
+	VFMADD231PS Z13, Z12, Z8
+	VPERMPS     128(AX)(DX*1), Z15, Z13
+	VFMADD231PS Z13, Z12, Z9
+	VPERMPS     128(AX)(DX*1), Z16, Z13
+	VFMADD231PS Z13, Z12, Z10
+	VPERMPS     128(AX)(DX*1), Z17, Z13
+	VFMADD231PS Z13, Z12, Z11
+	PREFETCHT1  (R11)
+	ADDQ        R10, R11
+	LEAQ        (AX)(DX*2), AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x02, R8
+	JGE         pair
 
 odd:
-	CMPQ         BX, $-1
-	JNE          next
-	VMOVUPS      (R13), Z16
-	VMOVUPS      (R13)(R11*1), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z18, Z16, Z0
-	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS 4(R12), Z18
-	VFMADD231PS  Z18, Z16, Z2
-	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS 8(R12), Z18
-	VFMADD231PS  Z18, Z16, Z4
-	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS 12(R12), Z18
-	VFMADD231PS  Z18, Z16, Z6
-	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS 16(R12), Z18
-	VFMADD231PS  Z18, Z16, Z8
-	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS 20(R12), Z18
-	VFMADD231PS  Z18, Z16, Z10
-	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS 24(R12), Z18
-	VFMADD231PS  Z18, Z16, Z12
-	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS 28(R12), Z18
-	VFMADD231PS  Z18, Z16, Z14
-	VFMADD231PS  Z18, Z17, Z15
+	CMPQ        R8, $-1
+	JNE         next
+	VMOVUPS     (CX), Z12
+	VPERMPS     (AX), Z14, Z13
+	VFMADD231PS Z13, Z12, Z0
+	VPERMPS     (AX), Z15, Z13
+	VFMADD231PS Z13, Z12, Z1
+	VPERMPS     (AX), Z16, Z13
+	VFMADD231PS Z13, Z12, Z2
+	VPERMPS     (AX), Z17, Z13
+	VFMADD231PS Z13, Z12, Z3
+	VPERMPS     64(AX), Z14, Z13
+	VFMADD231PS Z13, Z12, Z4
+	VPERMPS     64(AX), Z15, Z13
+	VFMADD231PS Z13, Z12, Z5
+	VPERMPS     64(AX), Z16, Z13
+	VFMADD231PS Z13, Z12, Z6
+	VPERMPS     64(AX), Z17, Z13
+	VFMADD231PS Z13, Z12, Z7
+	VPERMPS     128(AX), Z14, Z13
+	VFMADD231PS Z13, Z12, Z8
+	VPERMPS     128(AX), Z15, Z13
+	VFMADD231PS Z13, Z12, Z9
+	VPERMPS     128(AX), Z16, Z13
+	VFMADD231PS Z13, Z12, Z10
+	VPERMPS     128(AX), Z17, Z13
+	VFMADD231PS Z13, Z12, Z11
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
 	JNZ     row
-	ADDQ    xn+80(FP), R14
-	ADDQ    yn+96(FP), R15
-	DECQ    SI
+	ADDQ    xn+80(FP), R13
+	ADDQ    yn+96(FP), R14
+	DECQ    R9
 	JNZ     image
 	MOVQ    dw+112(FP), AX
 	VMOVUPS Z0, (AX)
@@ -17894,13 +21988,9 @@ next:
 	VMOVUPS Z9, 576(AX)
 	VMOVUPS Z10, 640(AX)
 	VMOVUPS Z11, 704(AX)
-	VMOVUPS Z12, 768(AX)
-	VMOVUPS Z13, 832(AX)
-	VMOVUPS Z14, 896(AX)
-	VMOVUPS Z15, 960(AX)
-	ADDQ    $0x20, x+40(FP)
-	ADDQ    $0x00000400, dw+112(FP)
-	DECQ    R9
+	ADDQ    $0x00000000, x+40(FP)
+	ADDQ    $0x00000300, dw+112(FP)
+	DECQ    R12
 	JNZ     tile
 	MOVQ    xu+56(FP), AX
 	ADDQ    AX, x+40(FP)
@@ -17911,79 +22001,2225 @@ next:
 	VZEROUPPER
 	RET
 
-// func outer256x1x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·outer256x1x16(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+DATA lanes512x8<>+0(SB)/4, $0x00000000
+DATA lanes512x8<>+4(SB)/4, $0x00000000
+DATA lanes512x8<>+8(SB)/4, $0x00000000
+DATA lanes512x8<>+12(SB)/4, $0x00000000
+DATA lanes512x8<>+16(SB)/4, $0x00000000
+DATA lanes512x8<>+20(SB)/4, $0x00000000
+DATA lanes512x8<>+24(SB)/4, $0x00000000
+DATA lanes512x8<>+28(SB)/4, $0x00000000
+DATA lanes512x8<>+32(SB)/4, $0x00000008
+DATA lanes512x8<>+36(SB)/4, $0x00000008
+DATA lanes512x8<>+40(SB)/4, $0x00000008
+DATA lanes512x8<>+44(SB)/4, $0x00000008
+DATA lanes512x8<>+48(SB)/4, $0x00000008
+DATA lanes512x8<>+52(SB)/4, $0x00000008
+DATA lanes512x8<>+56(SB)/4, $0x00000008
+DATA lanes512x8<>+60(SB)/4, $0x00000008
+DATA lanes512x8<>+64(SB)/4, $0x00000001
+DATA lanes512x8<>+68(SB)/4, $0x00000001
+DATA lanes512x8<>+72(SB)/4, $0x00000001
+DATA lanes512x8<>+76(SB)/4, $0x00000001
+DATA lanes512x8<>+80(SB)/4, $0x00000001
+DATA lanes512x8<>+84(SB)/4, $0x00000001
+DATA lanes512x8<>+88(SB)/4, $0x00000001
+DATA lanes512x8<>+92(SB)/4, $0x00000001
+DATA lanes512x8<>+96(SB)/4, $0x00000009
+DATA lanes512x8<>+100(SB)/4, $0x00000009
+DATA lanes512x8<>+104(SB)/4, $0x00000009
+DATA lanes512x8<>+108(SB)/4, $0x00000009
+DATA lanes512x8<>+112(SB)/4, $0x00000009
+DATA lanes512x8<>+116(SB)/4, $0x00000009
+DATA lanes512x8<>+120(SB)/4, $0x00000009
+DATA lanes512x8<>+124(SB)/4, $0x00000009
+DATA lanes512x8<>+128(SB)/4, $0x00000002
+DATA lanes512x8<>+132(SB)/4, $0x00000002
+DATA lanes512x8<>+136(SB)/4, $0x00000002
+DATA lanes512x8<>+140(SB)/4, $0x00000002
+DATA lanes512x8<>+144(SB)/4, $0x00000002
+DATA lanes512x8<>+148(SB)/4, $0x00000002
+DATA lanes512x8<>+152(SB)/4, $0x00000002
+DATA lanes512x8<>+156(SB)/4, $0x00000002
+DATA lanes512x8<>+160(SB)/4, $0x0000000a
+DATA lanes512x8<>+164(SB)/4, $0x0000000a
+DATA lanes512x8<>+168(SB)/4, $0x0000000a
+DATA lanes512x8<>+172(SB)/4, $0x0000000a
+DATA lanes512x8<>+176(SB)/4, $0x0000000a
+DATA lanes512x8<>+180(SB)/4, $0x0000000a
+DATA lanes512x8<>+184(SB)/4, $0x0000000a
+DATA lanes512x8<>+188(SB)/4, $0x0000000a
+DATA lanes512x8<>+192(SB)/4, $0x00000003
+DATA lanes512x8<>+196(SB)/4, $0x00000003
+DATA lanes512x8<>+200(SB)/4, $0x00000003
+DATA lanes512x8<>+204(SB)/4, $0x00000003
+DATA lanes512x8<>+208(SB)/4, $0x00000003
+DATA lanes512x8<>+212(SB)/4, $0x00000003
+DATA lanes512x8<>+216(SB)/4, $0x00000003
+DATA lanes512x8<>+220(SB)/4, $0x00000003
+DATA lanes512x8<>+224(SB)/4, $0x0000000b
+DATA lanes512x8<>+228(SB)/4, $0x0000000b
+DATA lanes512x8<>+232(SB)/4, $0x0000000b
+DATA lanes512x8<>+236(SB)/4, $0x0000000b
+DATA lanes512x8<>+240(SB)/4, $0x0000000b
+DATA lanes512x8<>+244(SB)/4, $0x0000000b
+DATA lanes512x8<>+248(SB)/4, $0x0000000b
+DATA lanes512x8<>+252(SB)/4, $0x0000000b
+DATA lanes512x8<>+256(SB)/4, $0x00000004
+DATA lanes512x8<>+260(SB)/4, $0x00000004
+DATA lanes512x8<>+264(SB)/4, $0x00000004
+DATA lanes512x8<>+268(SB)/4, $0x00000004
+DATA lanes512x8<>+272(SB)/4, $0x00000004
+DATA lanes512x8<>+276(SB)/4, $0x00000004
+DATA lanes512x8<>+280(SB)/4, $0x00000004
+DATA lanes512x8<>+284(SB)/4, $0x00000004
+DATA lanes512x8<>+288(SB)/4, $0x0000000c
+DATA lanes512x8<>+292(SB)/4, $0x0000000c
+DATA lanes512x8<>+296(SB)/4, $0x0000000c
+DATA lanes512x8<>+300(SB)/4, $0x0000000c
+DATA lanes512x8<>+304(SB)/4, $0x0000000c
+DATA lanes512x8<>+308(SB)/4, $0x0000000c
+DATA lanes512x8<>+312(SB)/4, $0x0000000c
+DATA lanes512x8<>+316(SB)/4, $0x0000000c
+DATA lanes512x8<>+320(SB)/4, $0x00000005
+DATA lanes512x8<>+324(SB)/4, $0x00000005
+DATA lanes512x8<>+328(SB)/4, $0x00000005
+DATA lanes512x8<>+332(SB)/4, $0x00000005
+DATA lanes512x8<>+336(SB)/4, $0x00000005
+DATA lanes512x8<>+340(SB)/4, $0x00000005
+DATA lanes512x8<>+344(SB)/4, $0x00000005
+DATA lanes512x8<>+348(SB)/4, $0x00000005
+DATA lanes512x8<>+352(SB)/4, $0x0000000d
+DATA lanes512x8<>+356(SB)/4, $0x0000000d
+DATA lanes512x8<>+360(SB)/4, $0x0000000d
+DATA lanes512x8<>+364(SB)/4, $0x0000000d
+DATA lanes512x8<>+368(SB)/4, $0x0000000d
+DATA lanes512x8<>+372(SB)/4, $0x0000000d
+DATA lanes512x8<>+376(SB)/4, $0x0000000d
+DATA lanes512x8<>+380(SB)/4, $0x0000000d
+DATA lanes512x8<>+384(SB)/4, $0x00000006
+DATA lanes512x8<>+388(SB)/4, $0x00000006
+DATA lanes512x8<>+392(SB)/4, $0x00000006
+DATA lanes512x8<>+396(SB)/4, $0x00000006
+DATA lanes512x8<>+400(SB)/4, $0x00000006
+DATA lanes512x8<>+404(SB)/4, $0x00000006
+DATA lanes512x8<>+408(SB)/4, $0x00000006
+DATA lanes512x8<>+412(SB)/4, $0x00000006
+DATA lanes512x8<>+416(SB)/4, $0x0000000e
+DATA lanes512x8<>+420(SB)/4, $0x0000000e
+DATA lanes512x8<>+424(SB)/4, $0x0000000e
+DATA lanes512x8<>+428(SB)/4, $0x0000000e
+DATA lanes512x8<>+432(SB)/4, $0x0000000e
+DATA lanes512x8<>+436(SB)/4, $0x0000000e
+DATA lanes512x8<>+440(SB)/4, $0x0000000e
+DATA lanes512x8<>+444(SB)/4, $0x0000000e
+DATA lanes512x8<>+448(SB)/4, $0x00000007
+DATA lanes512x8<>+452(SB)/4, $0x00000007
+DATA lanes512x8<>+456(SB)/4, $0x00000007
+DATA lanes512x8<>+460(SB)/4, $0x00000007
+DATA lanes512x8<>+464(SB)/4, $0x00000007
+DATA lanes512x8<>+468(SB)/4, $0x00000007
+DATA lanes512x8<>+472(SB)/4, $0x00000007
+DATA lanes512x8<>+476(SB)/4, $0x00000007
+DATA lanes512x8<>+480(SB)/4, $0x0000000f
+DATA lanes512x8<>+484(SB)/4, $0x0000000f
+DATA lanes512x8<>+488(SB)/4, $0x0000000f
+DATA lanes512x8<>+492(SB)/4, $0x0000000f
+DATA lanes512x8<>+496(SB)/4, $0x0000000f
+DATA lanes512x8<>+500(SB)/4, $0x0000000f
+DATA lanes512x8<>+504(SB)/4, $0x0000000f
+DATA lanes512x8<>+508(SB)/4, $0x0000000f
+GLOBL lanes512x8<>(SB), RODATA|NOPTR, $512
+
+// func gatherSmall512x1x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x1x8(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
+	VMOVUPS (AX), Z0
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), DX
+	ADDQ        (AX), DX
+	IMUL3Q      $0x01, 8(AX), BX
+	ADDQ        w+40(FP), BX
+	VMOVUPS     lanes512x8<>+0(SB), Z2
+	VMOVUPS     (BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	VMOVUPS     lanes512x8<>+64(SB), Z2
+	VMOVUPS     64(BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	VMOVUPS     lanes512x8<>+128(SB), Z2
+	VMOVUPS     128(BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	VMOVUPS     lanes512x8<>+192(SB), Z2
+	VMOVUPS     192(BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	VMOVUPS     lanes512x8<>+256(SB), Z2
+	VMOVUPS     256(BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	VMOVUPS     lanes512x8<>+320(SB), Z2
+	VMOVUPS     320(BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	VMOVUPS     lanes512x8<>+384(SB), Z2
+	VMOVUPS     384(BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	VMOVUPS     lanes512x8<>+448(SB), Z2
+	VMOVUPS     448(BX), Z1
+	VPERMPS     (DX), Z2, Z2
+	VFMADD231PS Z2, Z1, Z0
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
+	VMOVUPS Z0, (AX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x2x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x2x8(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     lanes512x8<>+0(SB), Z3
+	VMOVUPS     (SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	VMOVUPS     lanes512x8<>+64(SB), Z3
+	VMOVUPS     64(SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	VMOVUPS     lanes512x8<>+128(SB), Z3
+	VMOVUPS     128(SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	VMOVUPS     lanes512x8<>+192(SB), Z3
+	VMOVUPS     192(SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	VMOVUPS     lanes512x8<>+256(SB), Z3
+	VMOVUPS     256(SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	VMOVUPS     lanes512x8<>+320(SB), Z3
+	VMOVUPS     320(SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	VMOVUPS     lanes512x8<>+384(SB), Z3
+	VMOVUPS     384(SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	VMOVUPS     lanes512x8<>+448(SB), Z3
+	VMOVUPS     448(SI), Z2
+	VPERMPS     (BX), Z3, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VPERMPS     (BX)(DX*1), Z3, Z3
+	VFMADD231PS Z3, Z2, Z1
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x3x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x3x8(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     lanes512x8<>+0(SB), Z4
+	VMOVUPS     (SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	VMOVUPS     lanes512x8<>+64(SB), Z4
+	VMOVUPS     64(SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	VMOVUPS     lanes512x8<>+128(SB), Z4
+	VMOVUPS     128(SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	VMOVUPS     lanes512x8<>+192(SB), Z4
+	VMOVUPS     192(SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	VMOVUPS     lanes512x8<>+256(SB), Z4
+	VMOVUPS     256(SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	VMOVUPS     lanes512x8<>+320(SB), Z4
+	VMOVUPS     320(SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	VMOVUPS     lanes512x8<>+384(SB), Z4
+	VMOVUPS     384(SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	VMOVUPS     lanes512x8<>+448(SB), Z4
+	VMOVUPS     448(SI), Z3
+	VPERMPS     (BX), Z4, Z5
+	VFMADD231PS Z5, Z3, Z0
+	VPERMPS     (BX)(DX*1), Z4, Z5
+	VFMADD231PS Z5, Z3, Z1
+	VPERMPS     (BX)(DX*2), Z4, Z5
+	VFMADD231PS Z5, Z3, Z2
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x4x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x4x8(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     lanes512x8<>+0(SB), Z5
+	VMOVUPS     (DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	VMOVUPS     lanes512x8<>+64(SB), Z5
+	VMOVUPS     64(DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	VMOVUPS     lanes512x8<>+128(SB), Z5
+	VMOVUPS     128(DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	VMOVUPS     lanes512x8<>+192(SB), Z5
+	VMOVUPS     192(DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	VMOVUPS     lanes512x8<>+256(SB), Z5
+	VMOVUPS     256(DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	VMOVUPS     lanes512x8<>+320(SB), Z5
+	VMOVUPS     320(DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	VMOVUPS     lanes512x8<>+384(SB), Z5
+	VMOVUPS     384(DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	VMOVUPS     lanes512x8<>+448(SB), Z5
+	VMOVUPS     448(DI), Z4
+	VPERMPS     (BX), Z5, Z6
+	VFMADD231PS Z6, Z4, Z0
+	VPERMPS     (BX)(DX*1), Z5, Z6
+	VFMADD231PS Z6, Z4, Z1
+	VPERMPS     (BX)(DX*2), Z5, Z6
+	VFMADD231PS Z6, Z4, Z2
+	VPERMPS     (SI), Z5, Z6
+	VFMADD231PS Z6, Z4, Z3
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x5x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x5x8(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     lanes512x8<>+0(SB), Z6
+	VMOVUPS     (DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	VMOVUPS     lanes512x8<>+64(SB), Z6
+	VMOVUPS     64(DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	VMOVUPS     lanes512x8<>+128(SB), Z6
+	VMOVUPS     128(DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	VMOVUPS     lanes512x8<>+192(SB), Z6
+	VMOVUPS     192(DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	VMOVUPS     lanes512x8<>+256(SB), Z6
+	VMOVUPS     256(DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	VMOVUPS     lanes512x8<>+320(SB), Z6
+	VMOVUPS     320(DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	VMOVUPS     lanes512x8<>+384(SB), Z6
+	VMOVUPS     384(DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	VMOVUPS     lanes512x8<>+448(SB), Z6
+	VMOVUPS     448(DI), Z5
+	VPERMPS     (BX), Z6, Z7
+	VFMADD231PS Z7, Z5, Z0
+	VPERMPS     (BX)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VPERMPS     (BX)(DX*2), Z6, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VPERMPS     (SI), Z6, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VPERMPS     (SI)(DX*1), Z6, Z7
+	VFMADD231PS Z7, Z5, Z4
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x05, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x05, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x6x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x6x8(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	VMOVUPS    (AX), Z5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z5
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     lanes512x8<>+0(SB), Z7
+	VMOVUPS     (DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	VMOVUPS     lanes512x8<>+64(SB), Z7
+	VMOVUPS     64(DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	VMOVUPS     lanes512x8<>+128(SB), Z7
+	VMOVUPS     128(DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	VMOVUPS     lanes512x8<>+192(SB), Z7
+	VMOVUPS     192(DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	VMOVUPS     lanes512x8<>+256(SB), Z7
+	VMOVUPS     256(DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	VMOVUPS     lanes512x8<>+320(SB), Z7
+	VMOVUPS     320(DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	VMOVUPS     lanes512x8<>+384(SB), Z7
+	VMOVUPS     384(DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	VMOVUPS     lanes512x8<>+448(SB), Z7
+	VMOVUPS     448(DI), Z6
+	VPERMPS     (BX), Z7, Z8
+	VFMADD231PS Z8, Z6, Z0
+	VPERMPS     (BX)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z1
+	VPERMPS     (BX)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z2
+	VPERMPS     (SI), Z7, Z8
+	VFMADD231PS Z8, Z6, Z3
+	VPERMPS     (SI)(DX*1), Z7, Z8
+	VFMADD231PS Z8, Z6, Z4
+	VPERMPS     (SI)(DX*2), Z7, Z8
+	VFMADD231PS Z8, Z6, Z5
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z5, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x06, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x06, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x7x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x7x8(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	VMOVUPS    (AX), Z5
+	VMOVUPS    (AX), Z6
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z5
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z6
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	LEAQ        (SI)(DX*2), DI
+	ADDQ        DX, DI
+	IMUL3Q      $0x01, 8(AX), R8
+	ADDQ        w+40(FP), R8
+	VMOVUPS     lanes512x8<>+0(SB), Z8
+	VMOVUPS     (R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	VMOVUPS     lanes512x8<>+64(SB), Z8
+	VMOVUPS     64(R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	VMOVUPS     lanes512x8<>+128(SB), Z8
+	VMOVUPS     128(R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	VMOVUPS     lanes512x8<>+192(SB), Z8
+	VMOVUPS     192(R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	VMOVUPS     lanes512x8<>+256(SB), Z8
+	VMOVUPS     256(R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	VMOVUPS     lanes512x8<>+320(SB), Z8
+	VMOVUPS     320(R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	VMOVUPS     lanes512x8<>+384(SB), Z8
+	VMOVUPS     384(R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	VMOVUPS     lanes512x8<>+448(SB), Z8
+	VMOVUPS     448(R8), Z7
+	VPERMPS     (BX), Z8, Z9
+	VFMADD231PS Z9, Z7, Z0
+	VPERMPS     (BX)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z1
+	VPERMPS     (BX)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z2
+	VPERMPS     (SI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z3
+	VPERMPS     (SI)(DX*1), Z8, Z9
+	VFMADD231PS Z9, Z7, Z4
+	VPERMPS     (SI)(DX*2), Z8, Z9
+	VFMADD231PS Z9, Z7, Z5
+	VPERMPS     (DI), Z8, Z9
+	VFMADD231PS Z9, Z7, Z6
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z6, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x07, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x07, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall512x8x8(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSmall512x8x8(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    (AX), Z1
+	VMOVUPS    (AX), Z2
+	VMOVUPS    (AX), Z3
+	VMOVUPS    (AX), Z4
+	VMOVUPS    (AX), Z5
+	VMOVUPS    (AX), Z6
+	VMOVUPS    (AX), Z7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Z0
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z2
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z4
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z5
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z6
+	ADDQ    AX, CX
+	VMOVUPS (CX), Z7
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	LEAQ        (SI)(DX*2), DI
+	ADDQ        DX, DI
+	IMUL3Q      $0x01, 8(AX), R8
+	ADDQ        w+40(FP), R8
+	VMOVUPS     lanes512x8<>+0(SB), Z9
+	VMOVUPS     (R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	VMOVUPS     lanes512x8<>+64(SB), Z9
+	VMOVUPS     64(R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	VMOVUPS     lanes512x8<>+128(SB), Z9
+	VMOVUPS     128(R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	VMOVUPS     lanes512x8<>+192(SB), Z9
+	VMOVUPS     192(R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	VMOVUPS     lanes512x8<>+256(SB), Z9
+	VMOVUPS     256(R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	VMOVUPS     lanes512x8<>+320(SB), Z9
+	VMOVUPS     320(R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	VMOVUPS     lanes512x8<>+384(SB), Z9
+	VMOVUPS     384(R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	VMOVUPS     lanes512x8<>+448(SB), Z9
+	VMOVUPS     448(R8), Z8
+	VPERMPS     (BX), Z9, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VPERMPS     (BX)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VPERMPS     (BX)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VPERMPS     (SI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VPERMPS     (SI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VPERMPS     (SI)(DX*2), Z9, Z10
+	VFMADD231PS Z10, Z8, Z5
+	VPERMPS     (DI), Z9, Z10
+	VFMADD231PS Z10, Z8, Z6
+	VPERMPS     (DI)(DX*1), Z9, Z10
+	VFMADD231PS Z10, Z8, Z7
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z6, (CX)
+	ADDQ    AX, CX
+	VMOVUPS Z7, (CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x08, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x08, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func outerSmall512x1x8(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·outerSmall512x1x8(SB), NOSPLIT, $0-144
+	VMOVUPS lanes512x8<>+0(SB), Z10
+	VMOVUPS lanes512x8<>+64(SB), Z11
+	VMOVUPS lanes512x8<>+128(SB), Z12
+	VMOVUPS lanes512x8<>+192(SB), Z13
+	VMOVUPS lanes512x8<>+256(SB), Z14
+	VMOVUPS lanes512x8<>+320(SB), Z15
+	VMOVUPS lanes512x8<>+384(SB), Z16
+	VMOVUPS lanes512x8<>+448(SB), Z17
+	MOVQ    xs+64(FP), DX
+	MOVQ    step+136(FP), R10
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
+
+tile:
+	MOVQ    dw+112(FP), AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	MOVQ    x+40(FP), R13
+	MOVQ    dy+48(FP), R14
+	MOVQ    images+16(FP), R9
+
+image:
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
+
+row:
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
+	JLT  odd
+
+pair:
+	VMOVUPS     (CX), Z8
+	VPERMPS     (AX), Z10, Z9
+	VFMADD231PS Z9, Z8, Z0
+	VPERMPS     (AX), Z11, Z9
+	VFMADD231PS Z9, Z8, Z1
+	VPERMPS     (AX), Z12, Z9
+	VFMADD231PS Z9, Z8, Z2
+	VPERMPS     (AX), Z13, Z9
+	VFMADD231PS Z9, Z8, Z3
+	VPERMPS     (AX), Z14, Z9
+	VFMADD231PS Z9, Z8, Z4
+	VPERMPS     (AX), Z15, Z9
+	VFMADD231PS Z9, Z8, Z5
+	VPERMPS     (AX), Z16, Z9
+	VFMADD231PS Z9, Z8, Z6
+	VPERMPS     (AX), Z17, Z9
+	VFMADD231PS Z9, Z8, Z7
+	VMOVUPS     64(CX), Z8
+	VPERMPS     (AX)(DX*1), Z10, Z9
+	VFMADD231PS Z9, Z8, Z0
+	VPERMPS     (AX)(DX*1), Z11, Z9
+	VFMADD231PS Z9, Z8, Z1
+	VPERMPS     (AX)(DX*1), Z12, Z9
+	VFMADD231PS Z9, Z8, Z2
+	VPERMPS     (AX)(DX*1), Z13, Z9
+	VFMADD231PS Z9, Z8, Z3
+	VPERMPS     (AX)(DX*1), Z14, Z9
+	VFMADD231PS Z9, Z8, Z4
+	VPERMPS     (AX)(DX*1), Z15, Z9
+	VFMADD231PS Z9, Z8, Z5
+	VPERMPS     (AX)(DX*1), Z16, Z9
+	VFMADD231PS Z9, Z8, Z6
+	VPERMPS     (AX)(DX*1), Z17, Z9
+	VFMADD231PS Z9, Z8, Z7
+	PREFETCHT1  (R11)
+	ADDQ        R10, R11
+	LEAQ        (AX)(DX*2), AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x02, R8
+	JGE         pair
+
+odd:
+	CMPQ        R8, $-1
+	JNE         next
+	VMOVUPS     (CX), Z8
+	VPERMPS     (AX), Z10, Z9
+	VFMADD231PS Z9, Z8, Z0
+	VPERMPS     (AX), Z11, Z9
+	VFMADD231PS Z9, Z8, Z1
+	VPERMPS     (AX), Z12, Z9
+	VFMADD231PS Z9, Z8, Z2
+	VPERMPS     (AX), Z13, Z9
+	VFMADD231PS Z9, Z8, Z3
+	VPERMPS     (AX), Z14, Z9
+	VFMADD231PS Z9, Z8, Z4
+	VPERMPS     (AX), Z15, Z9
+	VFMADD231PS Z9, Z8, Z5
+	VPERMPS     (AX), Z16, Z9
+	VFMADD231PS Z9, Z8, Z6
+	VPERMPS     (AX), Z17, Z9
+	VFMADD231PS Z9, Z8, Z7
+
+next:
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
+	JNZ     row
+	ADDQ    xn+80(FP), R13
+	ADDQ    yn+96(FP), R14
+	DECQ    R9
+	JNZ     image
+	MOVQ    dw+112(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	ADDQ    $0x00000000, x+40(FP)
+	ADDQ    $0x00000200, dw+112(FP)
+	DECQ    R12
+	JNZ     tile
+	MOVQ    xu+56(FP), AX
+	ADDQ    AX, x+40(FP)
+	MOVQ    au+128(FP), AX
+	ADDQ    AX, ahead+120(FP)
+	DECQ    units+0(FP)
+	JNZ     unit
+	VZEROUPPER
+	RET
+
+DATA lanes256x1<>+0(SB)/4, $0x00000000
+DATA lanes256x1<>+4(SB)/4, $0x00000001
+DATA lanes256x1<>+8(SB)/4, $0x00000002
+DATA lanes256x1<>+12(SB)/4, $0x00000003
+DATA lanes256x1<>+16(SB)/4, $0x00000004
+DATA lanes256x1<>+20(SB)/4, $0x00000005
+DATA lanes256x1<>+24(SB)/4, $0x00000006
+DATA lanes256x1<>+28(SB)/4, $0x00000007
+GLOBL lanes256x1<>(SB), RODATA|NOPTR, $32
+
+// func gatherSmall256x1x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gatherSmall256x1x1(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), DX
+	ADDQ        (AX), DX
+	IMUL3Q      $0x01, 8(AX), BX
+	ADDQ        w+40(FP), BX
+	VMOVUPS     (BX), Y2
+	VMOVUPS     32(BX), Y3
+	VFMADD231PS (DX), Y2, Y0
+	VFMADD231PS 32(DX), Y3, Y1
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall256x2x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gatherSmall256x2x1(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     (SI), Y4
+	VMOVUPS     32(SI), Y5
+	VFMADD231PS (BX), Y4, Y0
+	VFMADD231PS 32(BX), Y5, Y1
+	VFMADD231PS (BX)(DX*1), Y4, Y2
+	VFMADD231PS 32(BX)(DX*1), Y5, Y3
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall256x3x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gatherSmall256x3x1(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	VMOVUPS    (AX), Y4
+	VMOVUPS    32(AX), Y5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y4
+	VMOVUPS 32(CX), Y5
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     (SI), Y6
+	VMOVUPS     32(SI), Y7
+	VFMADD231PS (BX), Y6, Y0
+	VFMADD231PS 32(BX), Y7, Y1
+	VFMADD231PS (BX)(DX*1), Y6, Y2
+	VFMADD231PS 32(BX)(DX*1), Y7, Y3
+	VFMADD231PS (BX)(DX*2), Y6, Y4
+	VFMADD231PS 32(BX)(DX*2), Y7, Y5
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y5, 32(CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall256x4x1(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gatherSmall256x4x1(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	VMOVUPS    (AX), Y4
+	VMOVUPS    32(AX), Y5
+	VMOVUPS    (AX), Y6
+	VMOVUPS    32(AX), Y7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y4
+	VMOVUPS 32(CX), Y5
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y6
+	VMOVUPS 32(CX), Y7
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     (DI), Y8
+	VMOVUPS     32(DI), Y9
+	VFMADD231PS (BX), Y8, Y0
+	VFMADD231PS 32(BX), Y9, Y1
+	VFMADD231PS (BX)(DX*1), Y8, Y2
+	VFMADD231PS 32(BX)(DX*1), Y9, Y3
+	VFMADD231PS (BX)(DX*2), Y8, Y4
+	VFMADD231PS 32(BX)(DX*2), Y9, Y5
+	VFMADD231PS (SI), Y8, Y6
+	VFMADD231PS 32(SI), Y9, Y7
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y5, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func outerSmall256x1x1(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·outerSmall256x1x1(SB), NOSPLIT, $0-144
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
+
+unit:
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
 
 tile:
 	MOVQ    dw+112(FP), AX
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), AX
 	MOVQ    x+40(FP), R13
 	MOVQ    dy+48(FP), R14
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R9
 
 image:
-	MOVQ R13, AX
-	MOVQ R14, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
 
 row:
-	MOVQ AX, R11
-	MOVQ CX, R12
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
 	JLT  odd
 
 pair:
-	VMOVUPS      (R12), Y2
-	VMOVUPS      32(R12), Y3
-	VBROADCASTSS (R11), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VFMADD231PS  Y4, Y3, Y1
-	VMOVUPS      64(R12), Y2
-	VMOVUPS      96(R12), Y3
-	VBROADCASTSS (R11)(R10*1), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VFMADD231PS  Y4, Y3, Y1
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R11)(R10*2), R11
-	ADDQ         $0x00000080, R12
-	SUBQ         $0x02, BX
-	JGE          pair
+	VMOVUPS     (CX), Y2
+	VMOVUPS     32(CX), Y3
+	VFMADD231PS (AX), Y2, Y0
+	VFMADD231PS 32(AX), Y3, Y1
+	VMOVUPS     64(CX), Y2
+	VMOVUPS     96(CX), Y3
+	VFMADD231PS (AX)(DX*1), Y2, Y0
+	VFMADD231PS 32(AX)(DX*1), Y3, Y1
+	PREFETCHT1  (R11)
+	ADDQ        R10, R11
+	LEAQ        (AX)(DX*2), AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x02, R8
+	JGE         pair
 
 odd:
-	CMPQ         BX, $-1
-	JNE          next
-	VMOVUPS      (R12), Y2
-	VMOVUPS      32(R12), Y3
-	VBROADCASTSS (R11), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VFMADD231PS  Y4, Y3, Y1
+	CMPQ        R8, $-1
+	JNE         next
+	VMOVUPS     (CX), Y2
+	VMOVUPS     32(CX), Y3
+	VFMADD231PS (AX), Y2, Y0
+	VFMADD231PS 32(AX), Y3, Y1
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
 	JNZ     row
 	ADDQ    xn+80(FP), R13
 	ADDQ    yn+96(FP), R14
-	DECQ    SI
+	DECQ    R9
 	JNZ     image
 	MOVQ    dw+112(FP), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	ADDQ    $0x04, x+40(FP)
+	ADDQ    $0x00000000, x+40(FP)
 	ADDQ    $0x00000040, dw+112(FP)
-	DECQ    R9
+	DECQ    R12
 	JNZ     tile
 	MOVQ    xu+56(FP), AX
 	ADDQ    AX, x+40(FP)
@@ -17994,14 +24230,487 @@ next:
 	VZEROUPPER
 	RET
 
-// func outer256x2x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·outer256x2x16(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+DATA lanes256x2<>+0(SB)/4, $0x00000000
+DATA lanes256x2<>+4(SB)/4, $0x00000000
+DATA lanes256x2<>+8(SB)/4, $0x00000002
+DATA lanes256x2<>+12(SB)/4, $0x00000002
+DATA lanes256x2<>+16(SB)/4, $0x00000004
+DATA lanes256x2<>+20(SB)/4, $0x00000004
+DATA lanes256x2<>+24(SB)/4, $0x00000006
+DATA lanes256x2<>+28(SB)/4, $0x00000006
+DATA lanes256x2<>+32(SB)/4, $0x00000001
+DATA lanes256x2<>+36(SB)/4, $0x00000001
+DATA lanes256x2<>+40(SB)/4, $0x00000003
+DATA lanes256x2<>+44(SB)/4, $0x00000003
+DATA lanes256x2<>+48(SB)/4, $0x00000005
+DATA lanes256x2<>+52(SB)/4, $0x00000005
+DATA lanes256x2<>+56(SB)/4, $0x00000007
+DATA lanes256x2<>+60(SB)/4, $0x00000007
+GLOBL lanes256x2<>(SB), RODATA|NOPTR, $64
+
+// func gatherSmall256x1x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherSmall256x1x2(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), DX
+	ADDQ        (AX), DX
+	IMUL3Q      $0x01, 8(AX), BX
+	ADDQ        w+40(FP), BX
+	VMOVUPS     lanes256x2<>+0(SB), Y4
+	VMOVUPS     (BX), Y2
+	VMOVUPS     32(BX), Y3
+	VPERMPS     (DX), Y4, Y5
+	VFMADD231PS Y5, Y2, Y0
+	VPERMPS     32(DX), Y4, Y2
+	VFMADD231PS Y2, Y3, Y1
+	VMOVUPS     lanes256x2<>+32(SB), Y4
+	VMOVUPS     64(BX), Y2
+	VMOVUPS     96(BX), Y3
+	VPERMPS     (DX), Y4, Y5
+	VFMADD231PS Y5, Y2, Y0
+	VPERMPS     32(DX), Y4, Y2
+	VFMADD231PS Y2, Y3, Y1
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall256x2x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherSmall256x2x2(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     lanes256x2<>+0(SB), Y6
+	VMOVUPS     (SI), Y4
+	VMOVUPS     32(SI), Y5
+	VPERMPS     (BX), Y6, Y7
+	VFMADD231PS Y7, Y4, Y0
+	VPERMPS     32(BX), Y6, Y7
+	VFMADD231PS Y7, Y5, Y1
+	VPERMPS     (BX)(DX*1), Y6, Y7
+	VFMADD231PS Y7, Y4, Y2
+	VPERMPS     32(BX)(DX*1), Y6, Y7
+	VFMADD231PS Y7, Y5, Y3
+	VMOVUPS     lanes256x2<>+32(SB), Y6
+	VMOVUPS     64(SI), Y4
+	VMOVUPS     96(SI), Y5
+	VPERMPS     (BX), Y6, Y7
+	VFMADD231PS Y7, Y4, Y0
+	VPERMPS     32(BX), Y6, Y7
+	VFMADD231PS Y7, Y5, Y1
+	VPERMPS     (BX)(DX*1), Y6, Y7
+	VFMADD231PS Y7, Y4, Y2
+	VPERMPS     32(BX)(DX*1), Y6, Y7
+	VFMADD231PS Y7, Y5, Y3
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall256x3x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherSmall256x3x2(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	VMOVUPS    (AX), Y4
+	VMOVUPS    32(AX), Y5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y4
+	VMOVUPS 32(CX), Y5
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     lanes256x2<>+0(SB), Y8
+	VMOVUPS     (SI), Y6
+	VMOVUPS     32(SI), Y7
+	VPERMPS     (BX), Y8, Y9
+	VFMADD231PS Y9, Y6, Y0
+	VPERMPS     32(BX), Y8, Y9
+	VFMADD231PS Y9, Y7, Y1
+	VPERMPS     (BX)(DX*1), Y8, Y9
+	VFMADD231PS Y9, Y6, Y2
+	VPERMPS     32(BX)(DX*1), Y8, Y9
+	VFMADD231PS Y9, Y7, Y3
+	VPERMPS     (BX)(DX*2), Y8, Y9
+	VFMADD231PS Y9, Y6, Y4
+	VPERMPS     32(BX)(DX*2), Y8, Y9
+	VFMADD231PS Y9, Y7, Y5
+	VMOVUPS     lanes256x2<>+32(SB), Y8
+	VMOVUPS     64(SI), Y6
+	VMOVUPS     96(SI), Y7
+	VPERMPS     (BX), Y8, Y9
+	VFMADD231PS Y9, Y6, Y0
+	VPERMPS     32(BX), Y8, Y9
+	VFMADD231PS Y9, Y7, Y1
+	VPERMPS     (BX)(DX*1), Y8, Y9
+	VFMADD231PS Y9, Y6, Y2
+	VPERMPS     32(BX)(DX*1), Y8, Y9
+	VFMADD231PS Y9, Y7, Y3
+	VPERMPS     (BX)(DX*2), Y8, Y9
+	VFMADD231PS Y9, Y6, Y4
+	VPERMPS     32(BX)(DX*2), Y8, Y9
+	VFMADD231PS Y9, Y7, Y5
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y5, 32(CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall256x4x2(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherSmall256x4x2(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	VMOVUPS    (AX), Y4
+	VMOVUPS    32(AX), Y5
+	VMOVUPS    (AX), Y6
+	VMOVUPS    32(AX), Y7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y4
+	VMOVUPS 32(CX), Y5
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y6
+	VMOVUPS 32(CX), Y7
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     lanes256x2<>+0(SB), Y10
+	VMOVUPS     (DI), Y8
+	VMOVUPS     32(DI), Y9
+	VPERMPS     (BX), Y10, Y11
+	VFMADD231PS Y11, Y8, Y0
+	VPERMPS     32(BX), Y10, Y11
+	VFMADD231PS Y11, Y9, Y1
+	VPERMPS     (BX)(DX*1), Y10, Y11
+	VFMADD231PS Y11, Y8, Y2
+	VPERMPS     32(BX)(DX*1), Y10, Y11
+	VFMADD231PS Y11, Y9, Y3
+	VPERMPS     (BX)(DX*2), Y10, Y11
+	VFMADD231PS Y11, Y8, Y4
+	VPERMPS     32(BX)(DX*2), Y10, Y11
+	VFMADD231PS Y11, Y9, Y5
+	VPERMPS     (SI), Y10, Y11
+	VFMADD231PS Y11, Y8, Y6
+	VPERMPS     32(SI), Y10, Y11
+	VFMADD231PS Y11, Y9, Y7
+	VMOVUPS     lanes256x2<>+32(SB), Y10
+	VMOVUPS     64(DI), Y8
+	VMOVUPS     96(DI), Y9
+	VPERMPS     (BX), Y10, Y11
+	VFMADD231PS Y11, Y8, Y0
+	VPERMPS     32(BX), Y10, Y11
+	VFMADD231PS Y11, Y9, Y1
+	VPERMPS     (BX)(DX*1), Y10, Y11
+	VFMADD231PS Y11, Y8, Y2
+	VPERMPS     32(BX)(DX*1), Y10, Y11
+	VFMADD231PS Y11, Y9, Y3
+	VPERMPS     (BX)(DX*2), Y10, Y11
+	VFMADD231PS Y11, Y8, Y4
+	VPERMPS     32(BX)(DX*2), Y10, Y11
+	VFMADD231PS Y11, Y9, Y5
+	VPERMPS     (SI), Y10, Y11
+	VFMADD231PS Y11, Y8, Y6
+	VPERMPS     32(SI), Y10, Y11
+	VFMADD231PS Y11, Y9, Y7
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y5, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func outerSmall256x1x2(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·outerSmall256x1x2(SB), NOSPLIT, $0-144
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
 
 tile:
 	MOVQ    dw+112(FP), AX
@@ -18009,77 +24718,87 @@ tile:
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), AX
 	MOVQ    x+40(FP), R13
 	MOVQ    dy+48(FP), R14
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R9
 
 image:
-	MOVQ R13, AX
-	MOVQ R14, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
 
 row:
-	MOVQ AX, R11
-	MOVQ CX, R12
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
 	JLT  odd
 
 pair:
-	VMOVUPS      (R12), Y4
-	VMOVUPS      32(R12), Y5
-	VBROADCASTSS (R11), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS 4(R11), Y6
-	VFMADD231PS  Y6, Y4, Y2
-	VFMADD231PS  Y6, Y5, Y3
-	VMOVUPS      64(R12), Y4
-	VMOVUPS      96(R12), Y5
-	VBROADCASTSS (R11)(R10*1), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS 4(R11)(R10*1), Y6
-	VFMADD231PS  Y6, Y4, Y2
-	VFMADD231PS  Y6, Y5, Y3
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R11)(R10*2), R11
-	ADDQ         $0x00000080, R12
-	SUBQ         $0x02, BX
-	JGE          pair
+	VMOVUPS     (CX), Y4
+	VMOVUPS     32(CX), Y5
+	VMOVUPS     lanes256x2<>+0(SB), Y7
+	VPERMPS     (AX), Y7, Y6
+	VFMADD231PS Y6, Y4, Y0
+	VPERMPS     32(AX), Y7, Y6
+	VFMADD231PS Y6, Y5, Y1
+	VMOVUPS     lanes256x2<>+32(SB), Y7
+	VPERMPS     (AX), Y7, Y6
+	VFMADD231PS Y6, Y4, Y2
+	VPERMPS     32(AX), Y7, Y6
+	VFMADD231PS Y6, Y5, Y3
+	VMOVUPS     64(CX), Y4
+	VMOVUPS     96(CX), Y5
+	VMOVUPS     lanes256x2<>+0(SB), Y7
+	VPERMPS     (AX)(DX*1), Y7, Y6
+	VFMADD231PS Y6, Y4, Y0
+	VPERMPS     32(AX)(DX*1), Y7, Y6
+	VFMADD231PS Y6, Y5, Y1
+	VMOVUPS     lanes256x2<>+32(SB), Y7
+	VPERMPS     (AX)(DX*1), Y7, Y6
+	VFMADD231PS Y6, Y4, Y2
+	VPERMPS     32(AX)(DX*1), Y7, Y6
+	VFMADD231PS Y6, Y5, Y3
+	PREFETCHT1  (R11)
+	ADDQ        R10, R11
+	LEAQ        (AX)(DX*2), AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x02, R8
+	JGE         pair
 
 odd:
-	CMPQ         BX, $-1
-	JNE          next
-	VMOVUPS      (R12), Y4
-	VMOVUPS      32(R12), Y5
-	VBROADCASTSS (R11), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS 4(R11), Y6
-	VFMADD231PS  Y6, Y4, Y2
-	VFMADD231PS  Y6, Y5, Y3
+	CMPQ        R8, $-1
+	JNE         next
+	VMOVUPS     (CX), Y4
+	VMOVUPS     32(CX), Y5
+	VMOVUPS     lanes256x2<>+0(SB), Y7
+	VPERMPS     (AX), Y7, Y6
+	VFMADD231PS Y6, Y4, Y0
+	VPERMPS     32(AX), Y7, Y6
+	VFMADD231PS Y6, Y5, Y1
+	VMOVUPS     lanes256x2<>+32(SB), Y7
+	VPERMPS     (AX), Y7, Y6
+	VFMADD231PS Y6, Y4, Y2
+	VPERMPS     32(AX), Y7, Y6
+	VFMADD231PS Y6, Y5, Y3
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
 	JNZ     row
 	ADDQ    xn+80(FP), R13
 	ADDQ    yn+96(FP), R14
-	DECQ    SI
+	DECQ    R9
 	JNZ     image
 	MOVQ    dw+112(FP), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, 64(AX)
 	VMOVUPS Y3, 96(AX)
-	ADDQ    $0x08, x+40(FP)
+	ADDQ    $0x00000000, x+40(FP)
 	ADDQ    $0x00000080, dw+112(FP)
-	DECQ    R9
+	DECQ    R12
 	JNZ     tile
 	MOVQ    xu+56(FP), AX
 	ADDQ    AX, x+40(FP)
@@ -18090,123 +24809,607 @@ next:
 	VZEROUPPER
 	RET
 
-// func outer256x3x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·outer256x3x16(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+DATA lanes256x4<>+0(SB)/4, $0x00000000
+DATA lanes256x4<>+4(SB)/4, $0x00000000
+DATA lanes256x4<>+8(SB)/4, $0x00000000
+DATA lanes256x4<>+12(SB)/4, $0x00000000
+DATA lanes256x4<>+16(SB)/4, $0x00000004
+DATA lanes256x4<>+20(SB)/4, $0x00000004
+DATA lanes256x4<>+24(SB)/4, $0x00000004
+DATA lanes256x4<>+28(SB)/4, $0x00000004
+DATA lanes256x4<>+32(SB)/4, $0x00000001
+DATA lanes256x4<>+36(SB)/4, $0x00000001
+DATA lanes256x4<>+40(SB)/4, $0x00000001
+DATA lanes256x4<>+44(SB)/4, $0x00000001
+DATA lanes256x4<>+48(SB)/4, $0x00000005
+DATA lanes256x4<>+52(SB)/4, $0x00000005
+DATA lanes256x4<>+56(SB)/4, $0x00000005
+DATA lanes256x4<>+60(SB)/4, $0x00000005
+DATA lanes256x4<>+64(SB)/4, $0x00000002
+DATA lanes256x4<>+68(SB)/4, $0x00000002
+DATA lanes256x4<>+72(SB)/4, $0x00000002
+DATA lanes256x4<>+76(SB)/4, $0x00000002
+DATA lanes256x4<>+80(SB)/4, $0x00000006
+DATA lanes256x4<>+84(SB)/4, $0x00000006
+DATA lanes256x4<>+88(SB)/4, $0x00000006
+DATA lanes256x4<>+92(SB)/4, $0x00000006
+DATA lanes256x4<>+96(SB)/4, $0x00000003
+DATA lanes256x4<>+100(SB)/4, $0x00000003
+DATA lanes256x4<>+104(SB)/4, $0x00000003
+DATA lanes256x4<>+108(SB)/4, $0x00000003
+DATA lanes256x4<>+112(SB)/4, $0x00000007
+DATA lanes256x4<>+116(SB)/4, $0x00000007
+DATA lanes256x4<>+120(SB)/4, $0x00000007
+DATA lanes256x4<>+124(SB)/4, $0x00000007
+GLOBL lanes256x4<>(SB), RODATA|NOPTR, $128
 
-unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
-
+// func gatherSmall256x1x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherSmall256x1x4(SB), NOSPLIT, $0-112
 tile:
-	MOVQ    dw+112(FP), AX
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), AX
+	MOVQ       y+48(FP), AX
+	PREFETCHT0 (AX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
-	VMOVUPS 128(AX), Y4
-	VMOVUPS 160(AX), Y5
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), AX
-	MOVQ    x+40(FP), R13
-	MOVQ    dy+48(FP), R14
-	MOVQ    images+16(FP), SI
 
-image:
-	MOVQ R13, AX
-	MOVQ R14, CX
-	MOVQ rows+24(FP), DX
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
 
-row:
-	MOVQ AX, R11
-	MOVQ CX, R12
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
-	JLT  odd
+tap:
+	MOVQ        x+32(FP), DX
+	ADDQ        (AX), DX
+	IMUL3Q      $0x01, 8(AX), BX
+	ADDQ        w+40(FP), BX
+	VMOVUPS     lanes256x4<>+0(SB), Y4
+	VMOVUPS     (BX), Y2
+	VMOVUPS     32(BX), Y3
+	VPERMPS     (DX), Y4, Y5
+	VFMADD231PS Y5, Y2, Y0
+	VPERMPS     32(DX), Y4, Y2
+	VFMADD231PS Y2, Y3, Y1
+	VMOVUPS     lanes256x4<>+32(SB), Y4
+	VMOVUPS     64(BX), Y2
+	VMOVUPS     96(BX), Y3
+	VPERMPS     (DX), Y4, Y5
+	VFMADD231PS Y5, Y2, Y0
+	VPERMPS     32(DX), Y4, Y2
+	VFMADD231PS Y2, Y3, Y1
+	VMOVUPS     lanes256x4<>+64(SB), Y4
+	VMOVUPS     128(BX), Y2
+	VMOVUPS     160(BX), Y3
+	VPERMPS     (DX), Y4, Y5
+	VFMADD231PS Y5, Y2, Y0
+	VPERMPS     32(DX), Y4, Y2
+	VFMADD231PS Y2, Y3, Y1
+	VMOVUPS     lanes256x4<>+96(SB), Y4
+	VMOVUPS     192(BX), Y2
+	VMOVUPS     224(BX), Y3
+	VPERMPS     (DX), Y4, Y5
+	VFMADD231PS Y5, Y2, Y0
+	VPERMPS     32(DX), Y4, Y2
+	VFMADD231PS Y2, Y3, Y1
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
 
-pair:
-	VMOVUPS      (R12), Y6
-	VMOVUPS      32(R12), Y7
-	VBROADCASTSS (R11), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS 4(R11), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS 8(R11), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-	VMOVUPS      64(R12), Y6
-	VMOVUPS      96(R12), Y7
-	VBROADCASTSS (R11)(R10*1), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS 4(R11)(R10*1), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS 8(R11)(R10*1), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R11)(R10*2), R11
-	ADDQ         $0x00000080, R12
-	SUBQ         $0x02, BX
-	JGE          pair
-
-odd:
-	CMPQ         BX, $-1
-	JNE          next
-	VMOVUPS      (R12), Y6
-	VMOVUPS      32(R12), Y7
-	VBROADCASTSS (R11), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS 4(R11), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS 8(R11), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-
-next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
-	JNZ     row
-	ADDQ    xn+80(FP), R13
-	ADDQ    yn+96(FP), R14
-	DECQ    SI
-	JNZ     image
-	MOVQ    dw+112(FP), AX
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), AX
+	MOVQ    y+48(FP), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 64(AX)
-	VMOVUPS Y3, 96(AX)
-	VMOVUPS Y4, 128(AX)
-	VMOVUPS Y5, 160(AX)
-	ADDQ    $0x0c, x+40(FP)
-	ADDQ    $0x000000c0, dw+112(FP)
-	DECQ    R9
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x01, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
 	JNZ     tile
-	MOVQ    xu+56(FP), AX
-	ADDQ    AX, x+40(FP)
-	MOVQ    au+128(FP), AX
-	ADDQ    AX, ahead+120(FP)
-	DECQ    units+0(FP)
-	JNZ     unit
 	VZEROUPPER
 	RET
 
-// func outer256x4x16(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·outer256x4x16(SB), NOSPLIT, $0-144
-	MOVQ step+136(FP), DI
+// func gatherSmall256x2x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherSmall256x2x4(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     lanes256x4<>+0(SB), Y6
+	VMOVUPS     (SI), Y4
+	VMOVUPS     32(SI), Y5
+	VPERMPS     (BX), Y6, Y7
+	VFMADD231PS Y7, Y4, Y0
+	VPERMPS     32(BX), Y6, Y7
+	VFMADD231PS Y7, Y5, Y1
+	VPERMPS     (BX)(DX*1), Y6, Y7
+	VFMADD231PS Y7, Y4, Y2
+	VPERMPS     32(BX)(DX*1), Y6, Y7
+	VFMADD231PS Y7, Y5, Y3
+	VMOVUPS     lanes256x4<>+32(SB), Y6
+	VMOVUPS     64(SI), Y4
+	VMOVUPS     96(SI), Y5
+	VPERMPS     (BX), Y6, Y7
+	VFMADD231PS Y7, Y4, Y0
+	VPERMPS     32(BX), Y6, Y7
+	VFMADD231PS Y7, Y5, Y1
+	VPERMPS     (BX)(DX*1), Y6, Y7
+	VFMADD231PS Y7, Y4, Y2
+	VPERMPS     32(BX)(DX*1), Y6, Y7
+	VFMADD231PS Y7, Y5, Y3
+	VMOVUPS     lanes256x4<>+64(SB), Y6
+	VMOVUPS     128(SI), Y4
+	VMOVUPS     160(SI), Y5
+	VPERMPS     (BX), Y6, Y7
+	VFMADD231PS Y7, Y4, Y0
+	VPERMPS     32(BX), Y6, Y7
+	VFMADD231PS Y7, Y5, Y1
+	VPERMPS     (BX)(DX*1), Y6, Y7
+	VFMADD231PS Y7, Y4, Y2
+	VPERMPS     32(BX)(DX*1), Y6, Y7
+	VFMADD231PS Y7, Y5, Y3
+	VMOVUPS     lanes256x4<>+96(SB), Y6
+	VMOVUPS     192(SI), Y4
+	VMOVUPS     224(SI), Y5
+	VPERMPS     (BX), Y6, Y7
+	VFMADD231PS Y7, Y4, Y0
+	VPERMPS     32(BX), Y6, Y7
+	VFMADD231PS Y7, Y5, Y1
+	VPERMPS     (BX)(DX*1), Y6, Y7
+	VFMADD231PS Y7, Y4, Y2
+	VPERMPS     32(BX)(DX*1), Y6, Y7
+	VFMADD231PS Y7, Y5, Y3
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x02, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall256x3x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherSmall256x3x4(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	VMOVUPS    (AX), Y4
+	VMOVUPS    32(AX), Y5
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y4
+	VMOVUPS 32(CX), Y5
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	IMUL3Q      $0x01, 8(AX), SI
+	ADDQ        w+40(FP), SI
+	VMOVUPS     lanes256x4<>+0(SB), Y8
+	VMOVUPS     (SI), Y6
+	VMOVUPS     32(SI), Y7
+	VPERMPS     (BX), Y8, Y9
+	VFMADD231PS Y9, Y6, Y0
+	VPERMPS     32(BX), Y8, Y9
+	VFMADD231PS Y9, Y7, Y1
+	VPERMPS     (BX)(DX*1), Y8, Y9
+	VFMADD231PS Y9, Y6, Y2
+	VPERMPS     32(BX)(DX*1), Y8, Y9
+	VFMADD231PS Y9, Y7, Y3
+	VPERMPS     (BX)(DX*2), Y8, Y9
+	VFMADD231PS Y9, Y6, Y4
+	VPERMPS     32(BX)(DX*2), Y8, Y9
+	VFMADD231PS Y9, Y7, Y5
+	VMOVUPS     lanes256x4<>+32(SB), Y8
+	VMOVUPS     64(SI), Y6
+	VMOVUPS     96(SI), Y7
+	VPERMPS     (BX), Y8, Y9
+	VFMADD231PS Y9, Y6, Y0
+	VPERMPS     32(BX), Y8, Y9
+	VFMADD231PS Y9, Y7, Y1
+	VPERMPS     (BX)(DX*1), Y8, Y9
+	VFMADD231PS Y9, Y6, Y2
+	VPERMPS     32(BX)(DX*1), Y8, Y9
+	VFMADD231PS Y9, Y7, Y3
+	VPERMPS     (BX)(DX*2), Y8, Y9
+	VFMADD231PS Y9, Y6, Y4
+	VPERMPS     32(BX)(DX*2), Y8, Y9
+	VFMADD231PS Y9, Y7, Y5
+	VMOVUPS     lanes256x4<>+64(SB), Y8
+	VMOVUPS     128(SI), Y6
+	VMOVUPS     160(SI), Y7
+	VPERMPS     (BX), Y8, Y9
+	VFMADD231PS Y9, Y6, Y0
+	VPERMPS     32(BX), Y8, Y9
+	VFMADD231PS Y9, Y7, Y1
+	VPERMPS     (BX)(DX*1), Y8, Y9
+	VFMADD231PS Y9, Y6, Y2
+	VPERMPS     32(BX)(DX*1), Y8, Y9
+	VFMADD231PS Y9, Y7, Y3
+	VPERMPS     (BX)(DX*2), Y8, Y9
+	VFMADD231PS Y9, Y6, Y4
+	VPERMPS     32(BX)(DX*2), Y8, Y9
+	VFMADD231PS Y9, Y7, Y5
+	VMOVUPS     lanes256x4<>+96(SB), Y8
+	VMOVUPS     192(SI), Y6
+	VMOVUPS     224(SI), Y7
+	VPERMPS     (BX), Y8, Y9
+	VFMADD231PS Y9, Y6, Y0
+	VPERMPS     32(BX), Y8, Y9
+	VFMADD231PS Y9, Y7, Y1
+	VPERMPS     (BX)(DX*1), Y8, Y9
+	VFMADD231PS Y9, Y6, Y2
+	VPERMPS     32(BX)(DX*1), Y8, Y9
+	VFMADD231PS Y9, Y7, Y3
+	VPERMPS     (BX)(DX*2), Y8, Y9
+	VFMADD231PS Y9, Y6, Y4
+	VPERMPS     32(BX)(DX*2), Y8, Y9
+	VFMADD231PS Y9, Y7, Y5
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y5, 32(CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x03, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func gatherSmall256x4x4(tiles int, taps int, tap *int, kin int, x *float32, w *float32, y *float32, xs int, ys int, obs int, init int, bias *float32, ahead *float32, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherSmall256x4x4(SB), NOSPLIT, $0-112
+tile:
+	MOVQ       init+80(FP), AX
+	CMPQ       AX, $0x01
+	JEQ        bias
+	JGT        add
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+bias:
+	MOVQ       bias+88(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	VMOVUPS    (AX), Y4
+	VMOVUPS    32(AX), Y5
+	VMOVUPS    (AX), Y6
+	VMOVUPS    32(AX), Y7
+	MOVQ       ys+64(FP), AX
+	MOVQ       obs+72(FP), CX
+	MOVQ       y+48(FP), CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	JMP        started
+
+add:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y4
+	VMOVUPS 32(CX), Y5
+	ADDQ    AX, CX
+	VMOVUPS (CX), Y6
+	VMOVUPS 32(CX), Y7
+
+started:
+	MOVQ  tap+16(FP), AX
+	MOVQ  taps+8(FP), CX
+	MOVQ  xs+56(FP), DX
+	TESTQ CX, CX
+	JZ    store
+
+tap:
+	MOVQ        x+32(FP), BX
+	ADDQ        (AX), BX
+	LEAQ        (BX)(DX*2), SI
+	ADDQ        DX, SI
+	IMUL3Q      $0x01, 8(AX), DI
+	ADDQ        w+40(FP), DI
+	VMOVUPS     lanes256x4<>+0(SB), Y10
+	VMOVUPS     (DI), Y8
+	VMOVUPS     32(DI), Y9
+	VPERMPS     (BX), Y10, Y11
+	VFMADD231PS Y11, Y8, Y0
+	VPERMPS     32(BX), Y10, Y11
+	VFMADD231PS Y11, Y9, Y1
+	VPERMPS     (BX)(DX*1), Y10, Y11
+	VFMADD231PS Y11, Y8, Y2
+	VPERMPS     32(BX)(DX*1), Y10, Y11
+	VFMADD231PS Y11, Y9, Y3
+	VPERMPS     (BX)(DX*2), Y10, Y11
+	VFMADD231PS Y11, Y8, Y4
+	VPERMPS     32(BX)(DX*2), Y10, Y11
+	VFMADD231PS Y11, Y9, Y5
+	VPERMPS     (SI), Y10, Y11
+	VFMADD231PS Y11, Y8, Y6
+	VPERMPS     32(SI), Y10, Y11
+	VFMADD231PS Y11, Y9, Y7
+	VMOVUPS     lanes256x4<>+32(SB), Y10
+	VMOVUPS     64(DI), Y8
+	VMOVUPS     96(DI), Y9
+	VPERMPS     (BX), Y10, Y11
+	VFMADD231PS Y11, Y8, Y0
+	VPERMPS     32(BX), Y10, Y11
+	VFMADD231PS Y11, Y9, Y1
+	VPERMPS     (BX)(DX*1), Y10, Y11
+	VFMADD231PS Y11, Y8, Y2
+	VPERMPS     32(BX)(DX*1), Y10, Y11
+	VFMADD231PS Y11, Y9, Y3
+	VPERMPS     (BX)(DX*2), Y10, Y11
+	VFMADD231PS Y11, Y8, Y4
+	VPERMPS     32(BX)(DX*2), Y10, Y11
+	VFMADD231PS Y11, Y9, Y5
+	VPERMPS     (SI), Y10, Y11
+	VFMADD231PS Y11, Y8, Y6
+	VPERMPS     32(SI), Y10, Y11
+	VFMADD231PS Y11, Y9, Y7
+	VMOVUPS     lanes256x4<>+64(SB), Y10
+	VMOVUPS     128(DI), Y8
+	VMOVUPS     160(DI), Y9
+	VPERMPS     (BX), Y10, Y11
+	VFMADD231PS Y11, Y8, Y0
+	VPERMPS     32(BX), Y10, Y11
+	VFMADD231PS Y11, Y9, Y1
+	VPERMPS     (BX)(DX*1), Y10, Y11
+	VFMADD231PS Y11, Y8, Y2
+	VPERMPS     32(BX)(DX*1), Y10, Y11
+	VFMADD231PS Y11, Y9, Y3
+	VPERMPS     (BX)(DX*2), Y10, Y11
+	VFMADD231PS Y11, Y8, Y4
+	VPERMPS     32(BX)(DX*2), Y10, Y11
+	VFMADD231PS Y11, Y9, Y5
+	VPERMPS     (SI), Y10, Y11
+	VFMADD231PS Y11, Y8, Y6
+	VPERMPS     32(SI), Y10, Y11
+	VFMADD231PS Y11, Y9, Y7
+	VMOVUPS     lanes256x4<>+96(SB), Y10
+	VMOVUPS     192(DI), Y8
+	VMOVUPS     224(DI), Y9
+	VPERMPS     (BX), Y10, Y11
+	VFMADD231PS Y11, Y8, Y0
+	VPERMPS     32(BX), Y10, Y11
+	VFMADD231PS Y11, Y9, Y1
+	VPERMPS     (BX)(DX*1), Y10, Y11
+	VFMADD231PS Y11, Y8, Y2
+	VPERMPS     32(BX)(DX*1), Y10, Y11
+	VFMADD231PS Y11, Y9, Y3
+	VPERMPS     (BX)(DX*2), Y10, Y11
+	VFMADD231PS Y11, Y8, Y4
+	VPERMPS     32(BX)(DX*2), Y10, Y11
+	VFMADD231PS Y11, Y9, Y5
+	VPERMPS     (SI), Y10, Y11
+	VFMADD231PS Y11, Y8, Y6
+	VPERMPS     32(SI), Y10, Y11
+	VFMADD231PS Y11, Y9, Y7
+	ADDQ        $0x18, AX
+	DECQ        CX
+	JNZ         tap
+
+store:
+	MOVQ    ys+64(FP), AX
+	MOVQ    obs+72(FP), CX
+	MOVQ    y+48(FP), CX
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y5, 32(CX)
+	ADDQ    AX, CX
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	MOVQ    xs+56(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, x+32(FP)
+	MOVQ    ys+64(FP), AX
+	IMUL3Q  $0x04, AX, AX
+	ADDQ    AX, y+48(FP)
+	DECQ    tiles+0(FP)
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func outerSmall256x1x4(units int, tiles int, images int, rows int, pixels int, x *float32, dy *float32, xu int, xs int, xr int, xn int, yr int, yn int, obs int, dw *float32, ahead *float32, au int, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·outerSmall256x1x4(SB), NOSPLIT, $0-144
+	MOVQ xs+64(FP), DX
+	MOVQ step+136(FP), R10
 
 unit:
-	MOVQ ahead+120(FP), R8
-	MOVQ tiles+8(FP), R9
+	MOVQ ahead+120(FP), R11
+	MOVQ tiles+8(FP), R12
 
 tile:
 	MOVQ    dw+112(FP), AX
@@ -18218,86 +25421,108 @@ tile:
 	VMOVUPS 160(AX), Y5
 	VMOVUPS 192(AX), Y6
 	VMOVUPS 224(AX), Y7
-	MOVQ    xs+64(FP), R10
-	MOVQ    obs+104(FP), AX
 	MOVQ    x+40(FP), R13
 	MOVQ    dy+48(FP), R14
-	MOVQ    images+16(FP), SI
+	MOVQ    images+16(FP), R9
 
 image:
-	MOVQ R13, AX
-	MOVQ R14, CX
-	MOVQ rows+24(FP), DX
+	MOVQ R13, BX
+	MOVQ R14, SI
+	MOVQ rows+24(FP), DI
 
 row:
-	MOVQ AX, R11
-	MOVQ CX, R12
-	MOVQ pixels+32(FP), BX
-	SUBQ $0x02, BX
+	MOVQ BX, AX
+	MOVQ SI, CX
+	MOVQ pixels+32(FP), R8
+	SUBQ $0x02, R8
 	JLT  odd
 
 pair:
-	VMOVUPS      (R12), Y8
-	VMOVUPS      32(R12), Y9
-	VBROADCASTSS (R11), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS 4(R11), Y10
-	VFMADD231PS  Y10, Y8, Y2
-	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS 8(R11), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS 12(R11), Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VFMADD231PS  Y10, Y9, Y7
-	VMOVUPS      64(R12), Y8
-	VMOVUPS      96(R12), Y9
-	VBROADCASTSS (R11)(R10*1), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS 4(R11)(R10*1), Y10
-	VFMADD231PS  Y10, Y8, Y2
-	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS 8(R11)(R10*1), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS 12(R11)(R10*1), Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VFMADD231PS  Y10, Y9, Y7
-	PREFETCHT1   (R8)
-	ADDQ         DI, R8
-	LEAQ         (R11)(R10*2), R11
-	ADDQ         $0x00000080, R12
-	SUBQ         $0x02, BX
-	JGE          pair
+	VMOVUPS     (CX), Y8
+	VMOVUPS     32(CX), Y9
+	VMOVUPS     lanes256x4<>+0(SB), Y11
+	VPERMPS     (AX), Y11, Y10
+	VFMADD231PS Y10, Y8, Y0
+	VPERMPS     32(AX), Y11, Y10
+	VFMADD231PS Y10, Y9, Y1
+	VMOVUPS     lanes256x4<>+32(SB), Y11
+	VPERMPS     (AX), Y11, Y10
+	VFMADD231PS Y10, Y8, Y2
+	VPERMPS     32(AX), Y11, Y10
+	VFMADD231PS Y10, Y9, Y3
+	VMOVUPS     lanes256x4<>+64(SB), Y11
+	VPERMPS     (AX), Y11, Y10
+	VFMADD231PS Y10, Y8, Y4
+	VPERMPS     32(AX), Y11, Y10
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     lanes256x4<>+96(SB), Y11
+	VPERMPS     (AX), Y11, Y10
+	VFMADD231PS Y10, Y8, Y6
+	VPERMPS     32(AX), Y11, Y10
+	VFMADD231PS Y10, Y9, Y7
+	VMOVUPS     64(CX), Y8
+	VMOVUPS     96(CX), Y9
+	VMOVUPS     lanes256x4<>+0(SB), Y11
+	VPERMPS     (AX)(DX*1), Y11, Y10
+	VFMADD231PS Y10, Y8, Y0
+	VPERMPS     32(AX)(DX*1), Y11, Y10
+	VFMADD231PS Y10, Y9, Y1
+	VMOVUPS     lanes256x4<>+32(SB), Y11
+	VPERMPS     (AX)(DX*1), Y11, Y10
+	VFMADD231PS Y10, Y8, Y2
+	VPERMPS     32(AX)(DX*1), Y11, Y10
+	VFMADD231PS Y10, Y9, Y3
+	VMOVUPS     lanes256x4<>+64(SB), Y11
+	VPERMPS     (AX)(DX*1), Y11, Y10
+	VFMADD231PS Y10, Y8, Y4
+	VPERMPS     32(AX)(DX*1), Y11, Y10
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     lanes256x4<>+96(SB), Y11
+	VPERMPS     (AX)(DX*1), Y11, Y10
+	VFMADD231PS Y10, Y8, Y6
+	VPERMPS     32(AX)(DX*1), Y11, Y10
+	VFMADD231PS Y10, Y9, Y7
+	PREFETCHT1  (R11)
+	ADDQ        R10, R11
+	LEAQ        (AX)(DX*2), AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x02, R8
+	JGE         pair
 
 odd:
-	CMPQ         BX, $-1
-	JNE          next
-	VMOVUPS      (R12), Y8
-	VMOVUPS      32(R12), Y9
-	VBROADCASTSS (R11), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS 4(R11), Y10
-	VFMADD231PS  Y10, Y8, Y2
-	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS 8(R11), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS 12(R11), Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VFMADD231PS  Y10, Y9, Y7
+	CMPQ        R8, $-1
+	JNE         next
+	VMOVUPS     (CX), Y8
+	VMOVUPS     32(CX), Y9
+	VMOVUPS     lanes256x4<>+0(SB), Y11
+	VPERMPS     (AX), Y11, Y10
+	VFMADD231PS Y10, Y8, Y0
+	VPERMPS     32(AX), Y11, Y10
+	VFMADD231PS Y10, Y9, Y1
+	VMOVUPS     lanes256x4<>+32(SB), Y11
+	VPERMPS     (AX), Y11, Y10
+	VFMADD231PS Y10, Y8, Y2
+	VPERMPS     32(AX), Y11, Y10
+	VFMADD231PS Y10, Y9, Y3
+	VMOVUPS     lanes256x4<>+64(SB), Y11
+	VPERMPS     (AX), Y11, Y10
+	VFMADD231PS Y10, Y8, Y4
+	VPERMPS     32(AX), Y11, Y10
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     lanes256x4<>+96(SB), Y11
+	VPERMPS     (AX), Y11, Y10
+	VFMADD231PS Y10, Y8, Y6
+	VPERMPS     32(AX), Y11, Y10
+	VFMADD231PS Y10, Y9, Y7
 
 next:
-	ADDQ    xr+72(FP), AX
-	ADDQ    yr+88(FP), CX
-	DECQ    DX
+	ADDQ    xr+72(FP), BX
+	ADDQ    yr+88(FP), SI
+	DECQ    DI
 	JNZ     row
 	ADDQ    xn+80(FP), R13
 	ADDQ    yn+96(FP), R14
-	DECQ    SI
+	DECQ    R9
 	JNZ     image
 	MOVQ    dw+112(FP), AX
 	VMOVUPS Y0, (AX)
@@ -18308,9 +25533,9 @@ next:
 	VMOVUPS Y5, 160(AX)
 	VMOVUPS Y6, 192(AX)
 	VMOVUPS Y7, 224(AX)
-	ADDQ    $0x10, x+40(FP)
+	ADDQ    $0x00000000, x+40(FP)
 	ADDQ    $0x00000100, dw+112(FP)
-	DECQ    R9
+	DECQ    R12
 	JNZ     tile
 	MOVQ    xu+56(FP), AX
 	ADDQ    AX, x+40(FP)

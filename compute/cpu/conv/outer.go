@@ -4,7 +4,8 @@ package conv
 // sum over the images, rows and pixels in their order, whatever tiles, chunks
 // or cores share the work.
 type outer struct {
-	kernels *kernels
+	kernel  outerKernel
+	group   int // channels of a small group, or 0
 	x, dy   Layout
 	units   int // blocks (or planes) of input channels of a part
 	outputs []span
@@ -24,9 +25,6 @@ type outerTap struct {
 	tiles, inputs            int // tiles below each other and inputs of each
 	top, bottom, left, right int // the outputs whose input lies in the picture
 }
-
-// chunkPixels is how many output pixels are taken at a time: their gradients for one tile stay in the first cache.
-var chunkPixels = 224
 
 // chunk is the images and output rows that are taken at a time, and where their
 // inputs lie.
@@ -65,13 +63,24 @@ func (g *outer) run(dw, x, dy []float32, n, xn, yn, lo, hi int, scratch []float3
 	}
 }
 
+// chunkPixels is how many output pixels are taken at a time, if that is no more
+// than a row or a picture. Those of small pictures are few in all, and more at a time
+// means that the gradient is read and written less often.
+func (g *outer) chunkPixels() int {
+	if g.width*g.height < 224 {
+		return 400
+	}
+	return 224
+}
+
 // chunk returns how many images and rows are taken at a time.
 func (g *outer) chunk() (images, rows int) {
-	rows = max(1, chunkPixels/g.width)
+	n := g.chunkPixels()
+	rows = max(1, n/g.width)
 	if rows < g.height {
 		return 1, rows
 	}
-	return max(1, chunkPixels/(g.width*g.height)), g.height
+	return max(1, n/(g.width*g.height)), g.height
 }
 
 // scratch is how many elements run needs to copy inputs to.
@@ -146,7 +155,7 @@ func (g *outer) tasks(dw []float32, t, end int, ch *chunk) int {
 	n := min(end-t, near-i%near)
 	dw = dw[(o.first*g.units+unit*o.n)*g.rows*Lanes:]
 	p := products{
-		blocks: o.n, images: ch.images, units: n, xu: ch.plane,
+		blocks: o.n, group: g.group, images: ch.images, units: n, xu: ch.plane,
 		xs: g.xs, xr: ch.xr, xn: ch.xn, yr: g.dy.row(), yn: ch.yn, plane: g.dy.plane(),
 	}
 	if g.compact {
@@ -175,7 +184,7 @@ func (g *outer) tasks(dw []float32, t, end int, ch *chunk) int {
 			if !g.compact {
 				x += tap.x
 			}
-			g.kernels.outer(&p, ch.x[x:], ch.dy[o.first*g.dy.plane()+g.dy.at(top, tap.left):], dw[(u*g.rows+tap.row)*Lanes*o.n:])
+			g.kernel(p, ch.x[x:], ch.dy[o.first*g.dy.plane()+g.dy.at(top, tap.left):], dw[(u*g.rows+tap.row)*Lanes*o.n:])
 		}
 	}
 	return n

@@ -9,7 +9,8 @@ type Samples struct {
 }
 
 // Forward computes y = conv(x) + bias for samples [lo,hi). w are weights from
-// PackForward; bias has an element for each output channel, up to a multiple of 16, or is nil.
+// PackForward; bias has O elements and then zeros up to a multiple of 16, or is nil.
+// It panics if an array is too small.
 func (c *Conv) Forward(y, x Samples, w, bias []float32, lo, hi int) {
 	const op = "Forward"
 	c.want(op, "w", len(w), c.ForwardSize())
@@ -35,7 +36,7 @@ func (c *Conv) Forward(y, x Samples, w, bias []float32, lo, hi int) {
 }
 
 // BackwardData computes, or with add adds to, dx = convᵀ(dy) for samples [lo,hi).
-// w are weights from PackBackward.
+// w are weights from PackBackward. It panics if an array is too small.
 func (c *Conv) BackwardData(dx, dy Samples, w []float32, add bool, lo, hi int) {
 	const op = "BackwardData"
 	c.want(op, "w", len(w), c.BackwardSize())
@@ -75,10 +76,12 @@ func (c *Conv) each(g *gather, whole batch, w, bias []float32) {
 	}
 }
 
-// Tasks is how many parts backward-weights can be split into.
+// Tasks is how many parts BackwardWeights can be split into.
 func (c *Conv) Tasks() int { return c.parts * c.gradient.count() }
 
-// BackwardWeights adds the gradients of the first n samples to tasks [lo,hi) of dw.
+// BackwardWeights adds the gradient of the first n samples to tasks [lo,hi) of dw,
+// which is packed (UnpackGradient). Tasks write to different elements of dw: they may run at
+// the same time. It panics if an array is too small.
 func (c *Conv) BackwardWeights(dw []float32, x, dy Samples, n, lo, hi int) {
 	const op = "BackwardWeights"
 	c.want(op, "dw", len(dw), c.GradientSize())

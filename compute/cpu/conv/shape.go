@@ -45,13 +45,19 @@ func (s Shape) String() string {
 	return out
 }
 
-// normal fills in what zero stands for and refuses what cannot be computed.
-func (s Shape) normal() (Shape, error) {
+// withOnes puts ones where zeros stand for them.
+func (s Shape) withOnes() Shape {
 	for _, p := range []*int{&s.StrideH, &s.StrideW, &s.Groups} {
 		if *p == 0 {
 			*p = 1
 		}
 	}
+	return s
+}
+
+// normal fills in what zero stands for and refuses what cannot be computed.
+func (s Shape) normal() (Shape, error) {
+	s = s.withOnes()
 	bad := func(format string, args ...any) (Shape, error) {
 		return s, fmt.Errorf("plan convolution %v: %s", s, fmt.Sprintf(format, args...))
 	}

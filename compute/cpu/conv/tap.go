@@ -17,8 +17,6 @@ const (
 	skipLast
 )
 
-const size = 4 // bytes of an element
-
 // segment is a run of equal tiles in a row of outputs.
 type segment struct {
 	from, tiles, width int

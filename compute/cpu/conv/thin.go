@@ -7,14 +7,14 @@ package conv
 // thins reports whether the convolution is of that kind.
 func (c *Conv) thins() bool {
 	s := c.shape
-	return s.KH == 1 && s.KW == 1 && s.PadH == 0 && s.PadW == 0 && s.StrideH*s.StrideW > 1 && !c.x.Plain
+	return s.KH == 1 && s.KW == 1 && s.PadH == 0 && s.PadW == 0 && s.StrideH*s.StrideW > 1 && !c.x.Plain && c.small == 0
 }
 
 // thin plans the convolution of the pixels that are taken.
 func (c *Conv) thin(level string) error {
 	s := c.shape
 	s.H, s.W, s.StrideH, s.StrideW = c.y.H, c.y.W, 1, 1
-	dense, err := New(s, Config{Y: c.y.Halo, Level: level})
+	dense, err := New(s, Config{Y: c.y.Halo, Blocked: true, Level: level})
 	if err != nil {
 		return err
 	}

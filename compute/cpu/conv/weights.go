@@ -1,120 +1,192 @@
 package conv
 
-// ForwardSize is the number of elements of the weights packed for Forward.
-func (c *Conv) ForwardSize() int {
-	return c.parts * c.forward.passes[0].wRows * c.partO * Lanes
+// packing is an order of the filters. For each part and span of outputs it is
+//
+//	[unit][place][value][lane]
+//
+// where place is a place of the filter, value an input of the kernels' and lane,
+// of 16 for each block of the span, an output. Backward-data has one for each
+// pass, and its inputs are the output channels of the convolution.
+type packing struct {
+	outputs  []span
+	units    int
+	values   int
+	places   []int // of the filter, row by row
+	at, part int   // where it begins; elements from part to part
+	backward bool
 }
+
+func (p *packing) rows() int { return p.units * len(p.places) * p.values }
+
+// packForward is the order of the weights that Forward reads and, for other
+// spans, of the gradient.
+func (c *Conv) packForward(outputs []span) packing {
+	p := packing{outputs: outputs, units: c.partC, values: c.values()}
+	if c.x.Plain {
+		p.units, p.values = c.shape.C, 1
+	}
+	for place := range c.shape.KH * c.shape.KW {
+		p.places = append(p.places, place)
+	}
+	p.part = p.rows() * c.partO * Lanes
+	return p
+}
+
+// packBackward is the order of the weights that BackwardData reads.
+func (c *Conv) packBackward(outputs []span) []packing {
+	s := c.shape
+	var ps []packing
+	at := 0
+	for a := range min(s.StrideH, s.H) {
+		for b := range min(s.StrideW, s.W) {
+			p := packing{outputs: outputs, units: c.partO, values: c.values(), at: at, backward: true}
+			for _, i := range phasePlaces(a, s.KH, s.StrideH, s.PadH) {
+				for _, j := range phasePlaces(b, s.KW, s.StrideW, s.PadW) {
+					p.places = append(p.places, i*s.KW+j)
+				}
+			}
+			at += p.rows() * c.partC * Lanes
+			ps = append(ps, p)
+		}
+	}
+	for i := range ps {
+		ps[i].part = at
+	}
+	return ps
+}
+
+// ForwardSize is the number of elements of the weights packed for Forward.
+func (c *Conv) ForwardSize() int { return c.parts * c.forwardOrder.part }
 
 // BackwardSize is the number of elements of the weights packed for BackwardData.
-func (c *Conv) BackwardSize() int {
-	n := 0
-	for i := range c.backward.passes {
-		n += c.backward.passes[i].wRows * c.partC * Lanes
-	}
-	return c.parts * n
-}
+func (c *Conv) BackwardSize() int { return c.parts * c.backwardOrder[0].part }
 
 // GradientSize is the number of elements of a packed gradient.
-func (c *Conv) GradientSize() int {
-	return c.parts * c.gradient.units * c.gradient.rows * c.partO * Lanes
-}
+func (c *Conv) GradientSize() int { return c.parts * c.gradientOrder.part }
 
-// filter is where the filter of output channel o for input channel i, both
-// counted over all groups, begins in [O][C/Groups][KH][KW].
-func (c *Conv) filter(o, i int) (at int, ok bool) {
-	s := c.shape
-	if o >= s.O || i >= s.C || o/(s.O/s.Groups) != i/(s.C/s.Groups) {
-		return 0, false
-	}
-	cg := s.C / s.Groups
-	return (o*cg + i%cg) * s.KH * s.KW, true
-}
-
-// PackForward writes the weights [O][C/Groups][KH][KW] in the order in which
+// PackForward writes the filters w [O][C/Groups][KH][KW] in the order in which
 // Forward reads them.
 func (c *Conv) PackForward(dst, w []float32) {
 	c.want("PackForward", "dst", len(dst), c.ForwardSize())
 	c.want("PackForward", "w", len(w), c.shape.Weights())
-	p := &c.forward.passes[0]
-	c.eachForward(c.forward.outputs, c.forward.units, p.wRows, func(at, from int) {
-		if from < 0 {
-			dst[at] = 0
-		} else {
-			dst[at] = w[from]
-		}
-	})
-}
-
-// UnpackGradient adds the gradient to dw [O][C/Groups][KH][KW].
-func (c *Conv) UnpackGradient(dw, src []float32) {
-	c.want("UnpackGradient", "dw", len(dw), c.shape.Weights())
-	c.want("UnpackGradient", "src", len(src), c.GradientSize())
-	g := &c.gradient
-	c.eachForward(g.outputs, g.units, g.units*g.rows, func(at, to int) {
-		if to >= 0 {
-			dw[to] += src[at]
-		}
-	})
-}
-
-// eachForward visits the order of the forward weights and of the gradient: for every part
-// and span of outputs [unit][KH][KW][16][16·n], or, if x is plain, [unit][KH][KW][16·n].
-func (c *Conv) eachForward(outputs []span, units, rows int, visit func(packed, plain int)) {
-	s := c.shape
-	k := s.KH * s.KW
-	lanes := c.x.pixel()
-	for part := range c.parts {
-		for _, o := range outputs {
-			base := (part*c.partO + o.first) * rows * Lanes
-			for u := range units {
-				for i := range lanes {
-					for q := range o.n * Lanes {
-						from, ok := c.filter((part*c.partO+o.first)*Lanes+q, (part*c.partC+u)*lanes+i)
-						for t := range k {
-							at := base + (((u*k+t)*lanes+i)*o.n)*Lanes + q
-							if ok {
-								visit(at, from+t)
-							} else {
-								visit(at, -1)
-							}
-						}
-					}
-				}
-			}
-		}
+	if len(dst) != len(w) {
+		clear(dst)
 	}
+	c.pack(&c.forwardOrder, dst, w)
 }
 
-// PackBackward writes the weights [O][C/Groups][KH][KW] in the order in which
+// PackBackward writes the filters w [O][C/Groups][KH][KW] in the order in which
 // BackwardData reads them.
 func (c *Conv) PackBackward(dst, w []float32) {
 	c.want("PackBackward", "dst", len(dst), c.BackwardSize())
 	c.want("PackBackward", "w", len(w), c.shape.Weights())
-	s := c.shape
-	each := len(dst) / c.parts
+	if len(dst) != len(w) {
+		clear(dst)
+	}
+	for i := range c.backwardOrder {
+		c.pack(&c.backwardOrder[i], dst, w)
+	}
+}
+
+// UnpackGradient adds the packed gradient src to dw [O][C/Groups][KH][KW].
+func (c *Conv) UnpackGradient(dw, src []float32) {
+	c.want("UnpackGradient", "dw", len(dw), c.shape.Weights())
+	c.want("UnpackGradient", "src", len(src), c.GradientSize())
+	p, area := &c.gradientOrder, c.shape.KH*c.shape.KW
+	c.runs(p, func(r run) {
+		filters := dw[r.filter : r.filter+r.n*area]
+		for t, place := range p.places {
+			at := r.at + t*r.place
+			for f := place; f < len(filters); f += area {
+				filters[f] += src[at]
+				at += r.channel
+			}
+		}
+	})
+}
+
+func (c *Conv) pack(p *packing, dst, w []float32) {
+	area := c.shape.KH * c.shape.KW
+	c.runs(p, func(r run) {
+		filters := w[r.filter : r.filter+r.n*area]
+		for t, place := range p.places {
+			at := r.at + t*r.place
+			for f := place; f < len(filters); f += area {
+				dst[at] = filters[f]
+				at += r.channel
+			}
+		}
+	})
+}
+
+// run is n filters of one output channel, for input channels side by side.
+type run struct {
+	filter, n      int // where the first begins in [O][C/Groups][KH][KW]
+	at             int // where its first place lies in the packed order
+	channel, place int // elements from filter to filter and from place to place
+}
+
+// runs visits all filters, those that lie near in the packed order one after the
+// other.
+func (c *Conv) runs(p *packing, visit func(r run)) {
 	for part := range c.parts {
-		for pi := range c.backward.passes {
-			p := &c.backward.passes[pi]
-			a, b := pi/min(s.StrideW, c.backward.out.W), pi%min(s.StrideW, c.backward.out.W)
-			hs, ws := phasePlaces(a, s.KH, s.StrideH, s.PadH), phasePlaces(b, s.KW, s.StrideW, s.PadW)
-			for _, o := range c.backward.outputs {
-				base := part*each + p.w + o.first*Lanes*p.wRows
-				for u := range c.partO {
-					for hi, kh := range hs {
-						for wi, kw := range ws {
-							for k := range Lanes {
-								for q := range o.n * Lanes {
-									v := float32(0)
-									if from, ok := c.filter((part*c.partO+u)*Lanes+k, (part*c.partC+o.first)*Lanes+q); ok {
-										v = w[from+kh*s.KW+kw]
-									}
-									dst[base+(p.field.weight(u, hi, wi)+k)*o.n*Lanes+q] = v
-								}
-							}
-						}
+		for _, s := range p.outputs {
+			lanes := s.n * Lanes
+			base := p.at + part*p.part + s.first*p.rows()*Lanes
+			for u := range p.units {
+				r := run{at: base + u*len(p.places)*p.values*lanes, place: p.values * lanes}
+				switch {
+				case c.small > 0:
+					c.smallRuns(p, r, part, visit)
+				case p.backward:
+					r.channel = 1
+					for k := range p.values {
+						c.visit(r, (part*c.partO+u)*Lanes+k, (part*c.partC+s.first)*Lanes, lanes, visit)
+						r.at += lanes
+					}
+				default:
+					r.channel = lanes
+					for q := range lanes {
+						c.visit(r, (part*c.partO+s.first)*Lanes+q, (part*c.partC+u)*p.values, p.values, visit)
+						r.at++
 					}
 				}
 			}
 		}
 	}
+}
+
+// smallRuns visits the filters of a block of small groups: output lane q takes the
+// values q/s·s + k of its group.
+func (c *Conv) smallRuns(p *packing, r run, block int, visit func(r run)) {
+	at := r.at
+	for q := range Lanes {
+		group := q &^ (c.small - 1)
+		r.at, r.channel = at+q, Lanes
+		if p.backward { // the lanes are inputs, the value is output q
+			r.at, r.channel = at+(q-group)*Lanes+group, 1
+		}
+		c.visit(r, block*Lanes+q, block*Lanes+group, c.small, visit)
+	}
+}
+
+// visit visits those filters of output channel o for input channels [i,i+n) that there are; r is at the first of all.
+func (c *Conv) visit(r run, o, i, n int, visit func(r run)) {
+	s := &c.shape
+	if o >= s.O {
+		return
+	}
+	each := s.C
+	first := 0
+	if s.Groups > 1 {
+		each /= s.Groups
+		first = o / (s.O / s.Groups) * each
+	}
+	from, to := max(i, first), min(i+n, first+each)
+	if from >= to {
+		return
+	}
+	r.filter, r.n = (o*each+from-first)*s.KH*s.KW, to-from
+	r.at += (from - i) * r.channel
+	visit(r)
 }

@@ -140,6 +140,11 @@ func TestSpecials(t *testing.T) {
 		if got := fmt.Sprint(c); got != "[0 0 9 0 0 9]" {
 			t.Errorf("k = 0: %s", got)
 		}
+		one := []float32{0}
+		kn.Gemm(false, false, 1, 1, 1, []float32{2}, math.MaxInt, []float32{3}, math.MaxInt, false, one, math.MaxInt)
+		if one[0] != 6 {
+			t.Errorf("strides of single rows, which do not matter: 2·3 = %v", one[0])
+		}
 		p := trial{m: 30, n: 70, k: 40}
 		p.make(1)
 		p.a[7*p.lda+3], p.b[5*p.ldb+60] = float32(math.NaN()), float32(math.Inf(1))

@@ -4,11 +4,11 @@ package sgemm
 const line = 16
 
 // prefetch lets the first strips of a block bring what comes next of B into the
-// second cache. With many rows in A that is not worth a thought; with few, as in recurrent
-// layers, the multipliers would wait for memory, and memory for them.
+// second cache. With many rows in A that hardly matters; with few, as in
+// recurrent layers, the multipliers would wait for memory, and then memory for them.
 //
 // A microkernel fetches one line for each row of each panel that it reads, so
-// that it takes as many strips as a row has lines; n counts them.
+// it takes as many strips as a row of the widest panel has lines; n counts them.
 func (p *product) prefetch(s *scratch, j, q, n int) {
 	s.fetch = s.a[:1] // which is at hand: nothing
 	lines := p.widest() / line

@@ -40,8 +40,7 @@ func enlarge(x *[]float32, n int) {
 
 // aligned returns n elements that start on a cache line.
 func aligned(n int) []float32 {
-	const line = 64
-	s := make([]float32, n+line/4)
-	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(s))) % line / 4
+	s := make([]float32, n+line)
+	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(s))) % (4 * line) / 4
 	return s[skip : int(skip)+n]
 }

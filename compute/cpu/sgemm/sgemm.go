@@ -9,18 +9,20 @@
 // while they pass along the block. A block of B is packed: copied into panels
 // as wide as a tile, in the order in which they are read.
 //
-// Much of the time of a small product is packing, so as little as possible is packed:
+// Much of the time of a small product is packing, so as little as possible is
+// packed:
 //   - A is read where it is, row by row, unless it is transposed;
-//   - the first rows of A multiply with B where it is, and write the packed
-//     block as they go; with few rows there is no other pass over B;
-//   - a transposed B is packed by transposing it, which with few rows of A is what
-//     the product costs most: weights that serve many products are better packed once,
-//     see [Packed].
+//   - the first rows of A multiply with B where it is and write the packed block
+//     as they go, so that no pass over B is for packing alone;
+//   - a transposed B is packed by transposing it, which with few rows of A is a
+//     large part of the product: weights that serve many products are better
+//     packed once, see [Packed].
 //
 // Three families of microkernels exist, chosen once per process by package
-// level: AVX-512 with tiles of up to 8×48 and 14×32, AVX2 with FMA with 6×16, and plain Go
-// with 2×4. Which width a panel has, and which height the tiles, is chosen by m and n such that few
-// columns are computed for nothing and no tile is too small to keep the multipliers busy.
+// level: AVX-512 with tiles of up to 8×48 and 14×32, AVX2 with FMA with 6×16,
+// and plain Go with 2×4. The height and width of the tiles follow m and n, so
+// that few elements are computed for nothing and no tile is too small to keep
+// the multipliers busy.
 //
 // # Bits
 //
@@ -28,14 +30,15 @@
 // partial sum starts at zero and takes the products in order of k. How k is cut
 // is a function of k alone. So the bits of an element depend on the level, on
 // the k products that make it, and, when accumulating, on its old value: not on
-// m, n, strides, transposition, packing, or the tile it falls into. A caller may cut C
-// among cores as it likes. The levels avx2 and avx512 give the same bits; plain
+// m, n, strides, transposition, packing, or the tile it falls into. A caller may
+// cut C among cores as it likes. The levels avx2 and avx512 give the same bits; plain
 // rounds each product before it is added and so differs in the last bits.
 //
-// That rules out one trick: with B transposed and m small, a kernel whose vectors lie
-// along k need not transpose anything, but it adds in another order. To
-// choose it by m would make a gradient depend on how a batch is cut; to choose it by the
-// transposition would make large products slow. To pack once costs neither.
+// That rules out one trick for a transposed B and a small m: vectors along k,
+// which need no transposition, but add in an order that depends on their length.
+// Chosen by m, they would make a gradient depend on how its batch is cut;
+// chosen by the transposition, on how a matrix is stored; and always on the
+// processor. A factor that is packed once costs none of this.
 //
 // # Threads
 //

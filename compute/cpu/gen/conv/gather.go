@@ -8,6 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+const gatherSignature = "func(tiles, taps int, tap *int, kin int, x, w, y *float32, xs, ys, obs, init int, bias, ahead *float32, step int)"
+
 // gather emits a kernel that computes tiles of pixels × 16·blocks outputs, one
 // after the other along a row. An output is the sum over taps, and over the kin
 // values of a tap, of input times weight:
@@ -22,8 +24,7 @@ import (
 // On the way the kernel fetches one line for every four values, from ahead on, step
 // bytes apart: what later calls will read.
 func gather(v isa, pixels, blocks int) {
-	function(fmt.Sprintf("gather%sx%dx%d", v.name, pixels, 16*blocks),
-		"func(tiles, taps int, tap *int, kin int, x, w, y *float32, xs, ys, obs, init int, bias, ahead *float32, step int)")
+	function(fmt.Sprintf("gather%sx%dx%d", v.name, pixels, 16*blocks), gatherSignature)
 	perBlock := 16 / v.lanes
 	columns := blocks * perBlock
 	t := tile{isa: v, columns: columns}
@@ -42,11 +43,7 @@ func gather(v isa, pixels, blocks int) {
 	TESTQ(taps, taps)
 	JZ(LabelRef("store"))
 	Label("tap")
-	MOVQ(argument("x"), t.x.bases[0])
-	ADDQ(Mem{Base: tap}, t.x.bases[0])
-	IMUL3Q(U8(blocks), Mem{Base: tap, Disp: 8}, t.w)
-	ADDQ(argument("w"), t.w)
-	t.x.set()
+	t.aim(tap, blocks)
 	if pixels > 1 {
 		kind := GP64()
 		MOVQ(Mem{Base: tap, Disp: 16}, kind)
@@ -63,22 +60,7 @@ func gather(v isa, pixels, blocks int) {
 		Label("noLast")
 		t.sixteen("last", 0, pixels-1)
 	}
-	Label("next")
-	ADDQ(U8(24), tap)
-	DECQ(taps)
-	JNZ(LabelRef("tap"))
-	Label("store")
-	t.each(perBlock, func(i, j int, m Mem) { VMOVUPS(t.sum[i][j], m) })
-
-	for _, step := range [][2]string{{"x", "xs"}, {"y", "ys"}} {
-		bytes := load(step[1])
-		IMUL3Q(U8(pixels), bytes, bytes)
-		ADDQ(bytes, argument(step[0]))
-	}
-	DECQ(argument("tiles"))
-	JNZ(LabelRef("tile"))
-	VZEROUPPER()
-	RET()
+	t.finish(tap, taps, pixels, perBlock)
 }
 
 // tile is the state of a gather kernel in registers.
@@ -90,6 +72,34 @@ type tile struct {
 	x               ladder
 	w               reg.GPVirtual
 	ahead, stride   reg.GPVirtual
+}
+
+// aim points at the inputs and weights of a tap.
+func (t *tile) aim(tap reg.GPVirtual, blocks int) {
+	MOVQ(argument("x"), t.x.bases[0])
+	ADDQ(Mem{Base: tap}, t.x.bases[0])
+	t.x.set()
+	IMUL3Q(U8(blocks), Mem{Base: tap, Disp: 8}, t.w)
+	ADDQ(argument("w"), t.w)
+}
+
+// finish emits the ends of the loops over taps and over tiles.
+func (t *tile) finish(tap, taps reg.GPVirtual, pixels, perBlock int) {
+	Label("next")
+	ADDQ(U8(24), tap)
+	DECQ(taps)
+	JNZ(LabelRef("tap"))
+	Label("store")
+	t.each(perBlock, func(i, j int, m Mem) { VMOVUPS(t.sum[i][j], m) })
+	for _, step := range [][2]string{{"x", "xs"}, {"y", "ys"}} {
+		bytes := load(step[1])
+		IMUL3Q(U8(pixels), bytes, bytes)
+		ADDQ(bytes, argument(step[0]))
+	}
+	DECQ(argument("tiles"))
+	JNZ(LabelRef("tile"))
+	VZEROUPPER()
+	RET()
 }
 
 // start fills the sums.

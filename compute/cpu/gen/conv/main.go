@@ -25,6 +25,23 @@ func main() {
 	for inputs := 1; inputs <= 4; inputs++ {
 		outer(avx2, inputs, 1)
 	}
+	for s := 1; s <= 8; s *= 2 {
+		lanes := lanesOf(avx512, s)
+		for pixels := 1; pixels <= 8; pixels++ {
+			gatherSmall(avx512, pixels, s, lanes)
+		}
+		outerSmall(avx512, 1, s, lanes)
+		if s <= 4 {
+			outerSmall(avx512, 3, s, lanes)
+		}
+	}
+	for s := 1; s <= 4; s *= 2 {
+		lanes := lanesOf(avx2, s)
+		for pixels := 1; pixels <= 4; pixels++ {
+			gatherSmall(avx2, pixels, s, lanes)
+		}
+		outerSmall(avx2, 1, s, lanes)
+	}
 	Generate()
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+const outerSignature = "func(units, tiles, images, rows, pixels int, x, dy *float32, xu, xs, xr, xn, yr, yn, obs int, dw, ahead *float32, au, step int)"
+
 // outer emits a kernel that adds to a tile of weight gradients the outer products
 // of inputs and output gradients, pixel by pixel in the order of memory:
 //
@@ -21,48 +23,51 @@ import (
 // On the way the kernel fetches what later calls will read: for each unit, from ahead on, a line
 // for every two pixels, step bytes apart; the next unit's begin au bytes further.
 func outer(v isa, inputs, blocks int) {
-	function(fmt.Sprintf("outer%sx%dx%d", v.name, inputs, 16*blocks),
-		"func(units, tiles, images, rows, pixels int, x, dy *float32, xu, xs, xr, xn, yr, yn, obs int, dw, ahead *float32, au, step int)")
+	function(fmt.Sprintf("outer%sx%dx%d", v.name, inputs, 16*blocks), outerSignature)
 	perBlock := 16 / v.lanes
-	columns := blocks * perBlock
-	sum := make([][]reg.VecVirtual, inputs)
-	for i := range sum {
-		sum[i] = v.vectors(columns)
+	o := product{isa: v}
+	for range inputs {
+		o.sum = append(o.sum, v.vectors(blocks*perBlock))
 	}
-	image, grad, rows, n, images := GP64(), GP64(), GP64(), GP64(), GP64()
-
-	stride := load("step")
-	Label("unit")
-	ahead, tiles := load("ahead"), load("tiles")
-	Label("tile")
-	dw := load("dw")
-	for i := range sum {
-		for j := range sum[i] {
-			VMOVUPS(Mem{Base: dw, Disp: v.size() * (i*columns + j)}, sum[i][j])
-		}
-	}
-	ys, xv := v.vectors(columns), v.vectors(2)
-	xs, obs, x, dy := load("xs"), load("obs"), GP64(), GP64()
-	step := func(u int) {
+	ys, xv, obs := v.vectors(blocks*perBlock), v.vectors(2), load("obs")
+	o.loop(4*inputs, func(u int) {
 		for j, y := range ys {
-			m := Mem{Base: dy, Disp: pixel*u + v.size()*(j%perBlock)}
+			m := Mem{Base: o.dy, Disp: pixel*u + v.size()*(j%perBlock)}
 			if j >= perBlock {
 				m.Index, m.Scale = obs, 1
 			}
 			VMOVUPS(m, y)
 		}
-		for i := range sum {
-			m := Mem{Base: x, Disp: 4 * i}
+		for i := range o.sum {
+			m := Mem{Base: o.x, Disp: 4 * i}
 			if u > 0 {
-				m.Index, m.Scale = xs, uint8(u)
+				m.Index, m.Scale = o.xs, uint8(u)
 			}
 			VBROADCASTSS(m, xv[i%2])
 			for j, y := range ys {
-				VFMADD231PS(xv[i%2], y, sum[i][j])
+				VFMADD231PS(xv[i%2], y, o.sum[i][j])
 			}
 		}
-	}
+	})
+}
 
+// product is the state of an outer kernel in registers.
+type product struct {
+	isa
+	sum       [][]reg.VecVirtual // in the order of dw
+	x, dy, xs reg.GPVirtual
+}
+
+// loop emits the loops over units, tiles, images, rows and pixels; step(u) adds the
+// u-th pixel of a pair. The inputs of tiles lie advance bytes apart.
+func (o *product) loop(advance int, step func(u int)) {
+	o.x, o.dy, o.xs = GP64(), GP64(), load("xs")
+	image, grad, rows, n, images := GP64(), GP64(), GP64(), GP64(), GP64()
+	stride := load("step")
+	Label("unit")
+	ahead, tiles := load("ahead"), load("tiles")
+	Label("tile")
+	o.each(func(m Mem, sum reg.VecVirtual) { VMOVUPS(m, sum) })
 	nextImage, nextGrad := load("x"), load("dy")
 	MOVQ(argument("images"), images)
 	Label("image")
@@ -70,8 +75,8 @@ func outer(v isa, inputs, blocks int) {
 	MOVQ(nextGrad, grad)
 	MOVQ(argument("rows"), rows)
 	Label("row")
-	MOVQ(image, x)
-	MOVQ(grad, dy)
+	MOVQ(image, o.x)
+	MOVQ(grad, o.dy)
 	MOVQ(argument("pixels"), n)
 	SUBQ(U8(2), n)
 	JLT(LabelRef("odd"))
@@ -80,8 +85,8 @@ func outer(v isa, inputs, blocks int) {
 	step(1)
 	PREFETCHT1(Mem{Base: ahead})
 	ADDQ(stride, ahead)
-	LEAQ(Mem{Base: x, Index: xs, Scale: 2}, x)
-	ADDQ(U32(2*pixel), dy)
+	LEAQ(Mem{Base: o.x, Index: o.xs, Scale: 2}, o.x)
+	ADDQ(U32(2*pixel), o.dy)
 	SUBQ(U8(2), n)
 	JGE(LabelRef("pair"))
 	Label("odd")
@@ -97,14 +102,9 @@ func outer(v isa, inputs, blocks int) {
 	ADDQ(argument("yn"), nextGrad)
 	DECQ(images)
 	JNZ(LabelRef("image"))
-	dw = load("dw")
-	for i := range sum {
-		for j := range sum[i] {
-			VMOVUPS(sum[i][j], Mem{Base: dw, Disp: v.size() * (i*columns + j)})
-		}
-	}
-	ADDQ(U8(4*inputs), argument("x"))
-	ADDQ(U32(pixel*inputs*blocks), argument("dw"))
+	o.each(func(m Mem, sum reg.VecVirtual) { VMOVUPS(sum, m) })
+	ADDQ(U32(advance), argument("x"))
+	ADDQ(U32(o.size()*len(o.sum)*len(o.sum[0])), argument("dw"))
 	DECQ(tiles)
 	JNZ(LabelRef("tile"))
 	for _, s := range [][2]string{{"x", "xu"}, {"ahead", "au"}} {
@@ -114,4 +114,15 @@ func outer(v isa, inputs, blocks int) {
 	JNZ(LabelRef("unit"))
 	VZEROUPPER()
 	RET()
+}
+
+// each visits the tile where it lies in dw.
+func (o *product) each(do func(m Mem, sum reg.VecVirtual)) {
+	dw, at := load("dw"), 0
+	for _, row := range o.sum {
+		for _, sum := range row {
+			do(Mem{Base: dw, Disp: at}, sum)
+			at += o.size()
+		}
+	}
 }

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package gemm
+
+import "time"
+
+var start = time.Now()
+
+// now is the time since the start of the program.
+func now() time.Duration { return time.Since(start) }
