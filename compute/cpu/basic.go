@@ -211,8 +211,12 @@ func newAdd(e *executable, op *compute.Add) kernel {
 	}
 	k.bwd = func(i, _ int) {
 		for _, dx := range k.dxs {
-			if dx.data != nil {
-				add(dx.fresh(i), k.dy.at(i))
+			switch {
+			case dx.data == nil:
+			case dx.add:
+				add(dx.at(i), k.dy.at(i))
+			default:
+				copy(dx.at(i), k.dy.at(i))
 			}
 		}
 	}

@@ -225,6 +225,8 @@ func (e *executable) kernel(op compute.Op) (kernel, error) {
 		return newBag(e, op), nil
 	case *compute.SampledLoss:
 		return newSampled(e, op), nil
+	case *compute.CTC:
+		return newCTC(e, op)
 	case *compute.LSTM:
 		return newLSTM(e, op), nil
 	case *compute.GRU:

@@ -54,7 +54,7 @@ func newConv2D(e *executable, op *compute.Conv2D) kernel {
 	if k.b != nil {
 		k.bias = make([]float32, plane.Blocks(op.Out.C)*plane.Lanes)
 	}
-	k.fwd, k.bwd, k.par, k.sums = k.samples, k.samplesGrad, k.tile, k.biasGrad
+	k.fwd, k.bwd, k.par, k.sums = k.samples, k.samplesGrad, k.tiles, k.biasGrad
 	return k
 }
 
@@ -71,14 +71,6 @@ func (k *conv2D) planFor(h int, cfg conv.Config) *conv.Conv {
 	return p
 }
 
-// shares is how many tasks the examples of a batch are split into.
-func (k *conv2D) shares() int { return min(k.e.threads, k.e.n) }
-
-func (k *conv2D) share(task int) (lo, hi int) {
-	n := k.shares()
-	return task * k.e.n / n, (task + 1) * k.e.n / n
-}
-
 func (k *conv2D) forward() {
 	k.plan = k.planFor(frame(k.op.In, k.x.port).H, conv.Config{X: k.x.halo, Y: k.y.halo})
 	k.x.layout, k.dx.layout, k.y.layout, k.dy.layout = k.plan.X(), k.plan.DX(), k.plan.Y(), k.plan.Y()
@@ -87,7 +79,7 @@ func (k *conv2D) forward() {
 		k.plan.PackForward(k.ahead.w, k.w)
 	}
 	copy(k.bias, k.b)
-	k.e.pool.run(k.shares(), k.fwd)
+	k.e.pool.run(k.e.shares(k.e.n), k.fwd)
 }
 
 func (p *packed) stale(plan *conv.Conv, version int) bool {
@@ -99,7 +91,7 @@ func (p *packed) stale(plan *conv.Conv, version int) bool {
 }
 
 func (k *conv2D) samples(task, thread int) {
-	lo, hi := k.share(task)
+	lo, hi := k.e.share(task, k.e.n)
 	for i := lo; i < hi; i++ {
 		k.x.load(i, k.e.scratch[thread])
 		k.y.begin(i)
@@ -114,12 +106,12 @@ func (k *conv2D) inputGrad() {
 	if k.back.stale(k.plan, k.e.versions[k.op.Filter]) {
 		k.plan.PackBackward(k.back.w, k.w)
 	}
-	k.e.pool.run(k.shares(), k.bwd)
+	k.e.pool.run(k.e.shares(k.e.n), k.bwd)
 	k.loaded = true
 }
 
 func (k *conv2D) samplesGrad(task, thread int) {
-	lo, hi := k.share(task)
+	lo, hi := k.e.share(task, k.e.n)
 	for i := lo; i < hi; i++ {
 		k.dy.load(i, k.e.scratch[thread])
 		k.dx.begin(i)
@@ -137,15 +129,16 @@ func (k *conv2D) paramGrad() {
 		}
 	}
 	clear(k.grad)
-	k.e.pool.run(k.plan.Tasks(), k.par)
+	k.e.pool.run(k.e.shares(k.plan.Tasks()), k.par)
 	k.plan.UnpackGradient(k.dw, k.grad)
 	if k.db != nil {
 		k.e.pool.run(k.op.Out.C, k.sums)
 	}
 }
 
-func (k *conv2D) tile(task, _ int) {
-	k.plan.BackwardWeights(k.grad, k.x.samples(), k.dy.samples(), k.e.n, task, task+1)
+func (k *conv2D) tiles(task, _ int) {
+	lo, hi := k.e.share(task, k.plan.Tasks())
+	k.plan.BackwardWeights(k.grad, k.x.samples(), k.dy.samples(), k.e.n, lo, hi)
 }
 
 // biasGrad adds the gradient of a channel up, in float64.

@@ -27,7 +27,7 @@ type dense struct {
 	fwd, bwd, par func(task, thread int)
 }
 
-// denseTile is how many rows of the batch, or of W, a task covers.
+// denseTile is how many rows of a matrix of weights a task covers.
 const denseTile = 64
 
 func newDense(e *executable, op *compute.Dense) kernel {
@@ -38,15 +38,15 @@ func newDense(e *executable, op *compute.Dense) kernel {
 	return k
 }
 
-func (k *dense) forward()   { k.e.pool.run(tiles(k.count(), denseTile), k.fwd) }
-func (k *dense) inputGrad() { k.e.pool.run(tiles(k.count(), denseTile), k.bwd) }
-func (k *dense) paramGrad() { k.e.pool.run(tiles(k.op.Out, denseTile), k.par) }
+func (k *dense) forward()   { k.e.pool.run(k.e.shares(k.count()), k.fwd) }
+func (k *dense) inputGrad() { k.e.pool.run(k.e.shares(k.count()), k.bwd) }
+func (k *dense) paramGrad() { k.e.pool.run(k.e.shares(k.op.Out), k.par) }
 
 // count returns how many rows the batch has.
 func (k *dense) count() int { return k.e.n * k.op.Rows * *k.y.steps }
 
 func (k *dense) rows(task, _ int) {
-	lo, hi := span(task, denseTile, k.count())
+	lo, hi := k.e.share(task, k.count())
 	in, out := k.op.In, k.op.Out
 	y := k.y.data[lo*out : hi*out]
 	sgemm.Gemm(false, true, hi-lo, out, in, k.x.data[lo*in:hi*in], in, k.w, in, false, y, out)
@@ -54,13 +54,13 @@ func (k *dense) rows(task, _ int) {
 }
 
 func (k *dense) rowsGrad(task, _ int) {
-	lo, hi := span(task, denseTile, k.count())
+	lo, hi := k.e.share(task, k.count())
 	in, out := k.op.In, k.op.Out
 	sgemm.Gemm(false, false, hi-lo, in, out, k.dy.data[lo*out:hi*out], out, k.w, in, k.dx.add, k.dx.data[lo*in:hi*in], in)
 }
 
 func (k *dense) tile(task, _ int) {
-	lo, hi := span(task, denseTile, k.op.Out)
+	lo, hi := k.e.share(task, k.op.Out)
 	in, out, rows := k.op.In, k.op.Out, k.count()
 	dy := k.dy.data[:rows*out]
 	sgemm.Gemm(true, false, hi-lo, in, rows, dy[lo:], out, k.x.data[:rows*in], in, true, k.dw[lo*in:hi*in], in)

@@ -61,6 +61,15 @@ func (p *pool) work(thread int) {
 	}
 }
 
+// shares is into how many runs n things are split where neighbours are best done by
+// one core, since they have much of what they read in common; share is one of them.
+func (e *executable) shares(n int) int { return min(e.threads, n) }
+
+func (e *executable) share(task, n int) (lo, hi int) {
+	shares := e.shares(n)
+	return task * n / shares, (task + 1) * n / shares
+}
+
 func (p *pool) close() {
 	for _, wake := range p.wake {
 		close(wake)

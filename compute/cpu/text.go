@@ -32,7 +32,7 @@ func (k *conv1D) init(e *executable, self compute.Op, op *compute.Conv1D) {
 
 func (k *conv1D) forward()   { k.e.pool.run(k.e.n, k.fwd) }
 func (k *conv1D) inputGrad() { k.e.pool.run(k.e.n, k.bwd) }
-func (k *conv1D) paramGrad() { k.e.pool.run(tiles(k.op.F, denseTile), k.par) }
+func (k *conv1D) paramGrad() { k.e.pool.run(k.e.shares(k.op.F), k.par) }
 
 func (k *conv1D) sample(i, _ int) {
 	e, he, f := k.op.E, k.op.H*k.op.E, k.op.F
@@ -62,7 +62,7 @@ func (k *conv1D) sampleGrad(i, _ int) {
 }
 
 func (k *conv1D) tile(task, _ int) {
-	lo, hi := span(task, denseTile, k.op.F)
+	lo, hi := k.e.share(task, k.op.F)
 	e, he, f := k.op.E, k.op.H*k.op.E, k.op.F
 	for i := range k.e.n {
 		x, dy := k.x.at(i), k.dy.at(i)
