@@ -76,6 +76,20 @@ type AttentionDecoder struct {
 	In, H           int
 }
 
+// Greedy translates in evaluation, and does nothing in training: it runs the cells of
+// a Decoder anew, and what it reads at each step is the likeliest word of the step
+// before, Begin at first; up to the word End, or the most steps of the target's axis.
+// Counts are those of BLEU, between these words and the references. As any word may
+// come up, each batch needs all rows of the table. Forward.
+type Greedy struct {
+	Decoder    *AttentionDecoder
+	Table      int // block of the decoder's words, [Words,In]
+	W, B       int // blocks of the words' scores, [Words,H] and [Words]
+	References int // input, [T]: words up to End
+	Begin, End int
+	Words      int
+}
+
 // Bag sums rows of an embedding: Y[b] = Σ Table[id] over the ids of bag b, of which
 // there are up to Most; the id that equals the number of rows is padding. Forward,
 // ParamGrad.
@@ -100,6 +114,24 @@ type SampledLoss struct {
 	K, Width     int
 }
 
+// CTC is the loss of connectionist temporal classification (Graves et al., 2006):
+// -log of the probability that the softmax of X [Classes] per time step gives to all
+// paths that become the labels when repeats are merged and blanks dropped. It has
+// weight 1 per example. Labels that no path of an example's length makes are an error
+// of the batch, which names the example. DX is written by Forward in training.
+//
+// Counts are those of CharacterErrors, of the likeliest path (greedy decoding): edits
+// of labels, labels, and of words, which the label Space parts, edits and number.
+type CTC struct {
+	X, DX        Buf
+	Labels       int // input, over an axis of its own
+	LabelLengths int // input: how many labels an example has
+	Lengths      int // input, of X, or None
+	Classes      int
+	Blank        int
+	Space        int // a label, or None
+}
+
 func (o Recurrent) Uses() Use {
 	u := Use{Inputs: []int{o.Lengths}}
 	for _, list := range [][]Gates{o.Input, o.State} {
@@ -109,6 +141,11 @@ func (o Recurrent) Uses() Use {
 	}
 	return u
 }
+func (o Greedy) Uses() Use {
+	u := o.Decoder.Uses()
+	return Use{Blocks: append(u.Blocks, o.Table, o.W, o.B), Inputs: append(u.Inputs, o.References)}
+}
+func (o CTC) Uses() Use { return Use{Inputs: []int{o.Labels, o.LabelLengths, o.Lengths}} }
 func (o AttentionDecoder) Uses() Use {
 	return Use{Blocks: []int{o.Input.W, o.State.W, o.Input.B, o.State.B, o.Query, o.Combine, o.Bias}, Inputs: []int{o.Lengths}}
 }
@@ -138,6 +175,11 @@ func (o Recurrent) Touch(p Pass) (reads, writes []Buf) {
 	}
 	return o.IO.Touch(p)
 }
+
+func (o Greedy) Touch(Pass) (reads, writes []Buf) {
+	return []Buf{o.Decoder.Memory, o.Decoder.H0, o.Decoder.C0}, nil
+}
+func (o CTC) Touch(Pass) (reads, writes []Buf) { return []Buf{o.X}, []Buf{o.DX} }
 
 // Touch is that of four inputs, whose gradients one pass makes.
 func (o AttentionDecoder) Touch(p Pass) (reads, writes []Buf) {

@@ -59,25 +59,28 @@ func Compile(p *compute.Program, capacity int, options ...Option) (compute.Execu
 }
 
 // reads returns the block whose rows an operation reads and the input that tells
-// which, so many per time step; None for other operations.
+// which, so many per time step; without an input it is all. Both are None for other
+// operations.
 func reads(op compute.Op) (table, ids, count int) {
 	switch op := op.(type) {
 	case *compute.Lookup:
 		return op.Table, op.Ids, op.T
 	case *compute.Bag:
 		return op.Table, op.Ids, op.Bags * op.Most
+	case *compute.Greedy:
+		return op.Table, compute.None, 0
 	}
 	return compute.None, compute.None, 0
 }
 
-// checkRows verifies that Rows blocks, of which only some rows are here, are read by
-// Lookup and Bag alone, and these read no other.
+// checkRows verifies that Rows blocks, of which only some rows are here, are read
+// row by row, and others are not.
 func checkRows(p *compute.Program) error {
 	for _, s := range p.Forward {
 		table, _, _ := reads(s.Op)
 		for _, b := range s.Op.Uses().Blocks {
-			if b != compute.None && p.Params[b].Rows != (table != compute.None) {
-				return fmt.Errorf("compile %s: %T uses block %s; Lookup and Bag read Rows blocks, and only they do", p.Name, s.Op, p.Params[b].Name)
+			if b != compute.None && p.Params[b].Rows != (b == table) {
+				return fmt.Errorf("compile %s: %T uses block %s; Lookup, Bag and Greedy read Rows blocks, and only they do", p.Name, s.Op, p.Params[b].Name)
 			}
 		}
 	}
@@ -130,10 +133,16 @@ func (e *executable) idsPerExample() []int {
 	counts := make([]int, len(e.p.Params))
 	e.lookups = make([][]int, len(e.p.Params))
 	for _, s := range e.p.Forward {
-		if table, ids, count := reads(s.Op); table != compute.None {
+		table, ids, count := reads(s.Op)
+		switch {
+		case table == compute.None:
+			continue
+		case ids == compute.None:
+			counts[table] += e.p.Params[table].Shape[0]
+		default:
 			counts[table] += count * e.steps[e.p.Inputs[ids].Axis]
-			e.lookups[table] = append(e.lookups[table], ids)
 		}
+		e.lookups[table] = append(e.lookups[table], ids)
 	}
 	return counts
 }
@@ -225,6 +234,8 @@ func (e *executable) kernel(op compute.Op) (kernel, error) {
 		return newBag(e, op), nil
 	case *compute.SampledLoss:
 		return newSampled(e, op), nil
+	case *compute.Greedy:
+		return newGreedy(e, op), nil
 	case *compute.CTC:
 		return newCTC(e, op)
 	case *compute.LSTM:

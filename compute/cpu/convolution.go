@@ -5,6 +5,7 @@ import (
 
 	"optimus/compute"
 	"optimus/compute/cpu/conv"
+	"optimus/compute/cpu/norm"
 	"optimus/compute/cpu/plane"
 )
 
@@ -22,6 +23,7 @@ type conv2D struct {
 	bias          []float32 // b, filled up to whole blocks
 	loaded        bool      // the copy of dy, if there is one, is that of this step
 	fwd, bwd, par func(task, thread int)
+	sum           []norm.Moments // of the bias, by blocks of channels
 	sums          func(task, thread int)
 }
 
@@ -53,6 +55,7 @@ func newConv2D(e *executable, op *compute.Conv2D) kernel {
 	}
 	if k.b != nil {
 		k.bias = make([]float32, plane.Blocks(op.Out.C)*plane.Lanes)
+		k.sum = make([]norm.Moments, plane.Blocks(op.Out.C))
 	}
 	k.fwd, k.bwd, k.par, k.sums = k.samples, k.samplesGrad, k.tiles, k.biasGrad
 	return k
@@ -132,7 +135,7 @@ func (k *conv2D) paramGrad() {
 	k.e.pool.run(k.e.shares(k.plan.Tasks()), k.par)
 	k.plan.UnpackGradient(k.dw, k.grad)
 	if k.db != nil {
-		k.e.pool.run(k.op.Out.C, k.sums)
+		k.e.pool.run(len(k.sum), k.sums)
 	}
 }
 
@@ -141,18 +144,27 @@ func (k *conv2D) tiles(task, _ int) {
 	k.plan.BackwardWeights(k.grad, k.x.samples(), k.dy.samples(), k.e.n, lo, hi)
 }
 
-// biasGrad adds the gradient of a channel up, in float64.
-func (k *conv2D) biasGrad(o, _ int) {
-	out, total := frame(k.op.Out, k.y.port), 0.0
-	for i := range k.e.n {
-		for y := range out.H {
-			row, step := k.dy.line(i, o, y, out.H, out.W)
-			for j := range out.W {
-				total += float64(row[j*step])
+// biasGrad adds the gradients of a block of channels up, in float64.
+func (k *conv2D) biasGrad(b, _ int) {
+	lo, hi := b*plane.Lanes, min((b+1)*plane.Lanes, k.op.Out.C)
+	if k.dy.pic == nil {
+		out := frame(k.op.Out, k.y.port)
+		area := out.H * out.W
+		for i := range k.e.n {
+			for o := lo; o < hi; o++ {
+				k.db[o] += float32(sum(k.dy.at(i)[o*area : (o+1)*area]))
 			}
 		}
+		return
 	}
-	k.db[o] += float32(total)
+	m := &k.sum[b]
+	m.Start(nil) // plain sums
+	for i := range k.e.n {
+		m.Plane(k.dy.plane(i, b))
+	}
+	for o := lo; o < hi; o++ {
+		k.db[o] += float32(m.Sum[o-lo])
+	}
 }
 
 // image is a buffer as a convolution reads and writes it: as it is, or where it is

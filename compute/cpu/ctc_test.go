@@ -39,7 +39,7 @@ func utterances(steps int, x []float32, lengths []int32, texts ...[]int32) *comp
 	for _, text := range texts {
 		most = max(most, len(text))
 	}
-	for i, text := range texts {
+	for _, text := range texts {
 		b.Inputs[2].I = append(append(b.Inputs[2].I, text...), make([]int32, most-len(text))...)
 		b.Inputs[3].I = append(b.Inputs[3].I, int32(len(text)))
 		if lengths == nil {

@@ -21,7 +21,7 @@ type executable struct {
 	params, grads [][]float32  // nil for Rows blocks
 	versions      []int        // of params: how often they were set
 	tables        []*table     // nil for dense blocks
-	lookups       [][]int      // of Rows blocks: inputs of ids
+	lookups       [][]int      // of Rows blocks: inputs of ids; None for all rows
 	aux, auxSum   [][]float32
 	scratch       [][]float32 // per thread
 	scratchSize   int
@@ -79,7 +79,11 @@ func (e *executable) need(block int, b *compute.Batch) []int32 {
 	t := e.tables[block]
 	t.begin()
 	for _, ids := range e.lookups[block] {
-		t.want(b.Inputs[ids].I)
+		if ids == compute.None {
+			t.wantAll()
+		} else {
+			t.want(b.Inputs[ids].I)
+		}
 	}
 	return t.commit()
 }

@@ -58,7 +58,7 @@ func (k *softmax) sample(i, _ int) {
 		loss, best := vec.CrossEntropy(grad, row, int(label))
 		sum.loss += loss
 		sum.weight++
-		if best == int(label) {
+		if best == int(label) && k.e.p.Metric == compute.Accuracy {
 			sum.counts[0]++
 		}
 	}

@@ -103,14 +103,11 @@ type share struct {
 	from, more int
 }
 
-// shareTile is how many rows of weights a share of their gradient covers.
-const shareTile = 64
-
 // shares divides the gradient of a product's weights.
 func (p *product) shares(dy, x []float32, from, more int) (list []share) {
 	for _, t := range p.parts {
-		for i := range tiles(t.rows, shareTile) {
-			lo, hi := span(i, shareTile, t.rows)
+		for i := range tiles(t.rows, denseTile) {
+			lo, hi := span(i, denseTile, t.rows)
 			list = append(list, share{t, p.in, p.out, lo, hi, dy, x, from, more})
 		}
 	}

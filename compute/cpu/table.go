@@ -52,6 +52,12 @@ func (t *table) want(ids []int32) {
 	}
 }
 
+func (t *table) wantAll() {
+	for id := range t.all {
+		t.ids = append(t.ids, id)
+	}
+}
+
 // commit makes the wanted rows the working set. Rows that stay keep their values.
 func (t *table) commit() []int32 {
 	slices.Sort(t.ids)

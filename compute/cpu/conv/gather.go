@@ -94,8 +94,8 @@ func (f *field) taps(in Layout, units, row, top, from, width int) []tap {
 				continue
 			}
 			for j, c := range f.cols {
-				skip, any := c.skip(from, width)
-				if !any {
+				skip, needed := c.skip(from, width)
+				if !needed {
 					continue
 				}
 				x := u*in.plane() + (r.shift-f.rows[top].shift)*in.row() + c.shift*in.pixel()

@@ -80,8 +80,8 @@ func (c *Conv) each(g *gather, whole batch, w, bias []float32) {
 func (c *Conv) Tasks() int { return c.parts * c.gradient.count() }
 
 // BackwardWeights adds the gradient of the first n samples to tasks [lo,hi) of dw,
-// which is packed (UnpackGradient). Tasks write to different elements of dw: they may run at
-// the same time. It panics if an array is too small.
+// which is packed (UnpackGradient). Tasks write to different elements of dw, so that
+// they may run at the same time. It panics if an array is too small.
 func (c *Conv) BackwardWeights(dw []float32, x, dy Samples, n, lo, hi int) {
 	const op = "BackwardWeights"
 	c.want(op, "dw", len(dw), c.GradientSize())

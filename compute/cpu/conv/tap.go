@@ -52,9 +52,9 @@ func (r reach) span(n int) (lo, hi int) {
 	return min(lo, n), max(hi, min(lo, n))
 }
 
-// skip is what a tile of the given outputs may leave out of a tap; not even
-// one pixel need be computed if it returns false.
-func (r reach) skip(from, width int) (kind int, any bool) {
+// skip is what a tile of the given outputs may leave out of a tap: a pixel, or all
+// if it returns false.
+func (r reach) skip(from, width int) (kind int, needed bool) {
 	lo, hi := r.span(from + width)
 	switch {
 	case max(lo, from) >= hi:

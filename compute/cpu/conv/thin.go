@@ -32,7 +32,8 @@ func (c *Conv) buffer(n int) *[]float32 {
 	return &b
 }
 
-// thinned calls do with as many samples of [lo,hi) at a time as stay near, and a buffer for their pixels.
+// thinned calls do with as many samples of [lo,hi) at a time as stay near, and a
+// buffer for their pixels.
 func (c *Conv) thinned(lo, hi int, do func(pixels Samples, lo, hi int)) {
 	each := c.dense.x.Size()
 	many := max(1, nearWeights/(each*size))

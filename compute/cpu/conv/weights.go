@@ -170,7 +170,8 @@ func (c *Conv) smallRuns(p *packing, r run, block int, visit func(r run)) {
 	}
 }
 
-// visit visits those filters of output channel o for input channels [i,i+n) that there are; r is at the first of all.
+// visit visits those filters of output channel o for input channels [i,i+n) that
+// there are; r stands at channel i.
 func (c *Conv) visit(r run, o, i, n int, visit func(r run)) {
 	s := &c.shape
 	if o >= s.O {

@@ -98,16 +98,16 @@ func argument(name string) Mem {
 }
 
 // ladder addresses items that lie stride bytes apart through one base register
-// for every three of them.
+// for every two of them.
 type ladder struct {
 	stride reg.GPVirtual
 	bases  []reg.GPVirtual
 }
 
-// ladderOver makes the ladder of n items; set points it at the first.
+// ladderOver makes the ladder of n items.
 func ladderOver(n int, stride reg.GPVirtual) ladder {
 	l := ladder{stride: stride}
-	for range (n + 2) / 3 {
+	for range (n + 1) / 2 {
 		l.bases = append(l.bases, GP64())
 	}
 	return l
@@ -117,14 +117,13 @@ func ladderOver(n int, stride reg.GPVirtual) ladder {
 func (l ladder) set() {
 	for i, b := range l.bases[1:] {
 		LEAQ(Mem{Base: l.bases[i], Index: l.stride, Scale: 2}, b)
-		ADDQ(l.stride, b)
 	}
 }
 
 func (l ladder) at(i, disp int) Mem {
-	m := Mem{Base: l.bases[i/3], Disp: disp}
-	if i%3 > 0 {
-		m.Index, m.Scale = l.stride, uint8(i%3)
+	m := Mem{Base: l.bases[i/2], Disp: disp}
+	if i%2 > 0 {
+		m.Index, m.Scale = l.stride, 1
 	}
 	return m
 }

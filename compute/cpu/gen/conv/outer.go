@@ -20,8 +20,9 @@ const outerSignature = "func(units, tiles, images, rows, pixels int, x, dy *floa
 // yr, from image to image by xn and yn, from the last tile of a unit to the next unit
 // by xu; obs bytes lie between blocks of dy, and rows of dw have 64·blocks bytes.
 //
-// On the way the kernel fetches what later calls will read: for each unit, from ahead on, a line
-// for every two pixels, step bytes apart; the next unit's begin au bytes further.
+// On the way the kernel fetches what later calls will read: for each unit, from
+// ahead on, a line for every two pixels, step bytes apart; the next unit's begin
+// au bytes further.
 func outer(v isa, inputs, blocks int) {
 	function(fmt.Sprintf("outer%sx%dx%d", v.name, inputs, 16*blocks), outerSignature)
 	perBlock := 16 / v.lanes
