@@ -17,7 +17,7 @@ const (
 	Perplexity Metric = "perplexity"
 	// BLEU is Papineni et al. (2002), equation 3, up to four-grams: Counts[n-1]
 	// matching n-grams (clipped) of Counts[3+n], lengths Counts[8] of the
-	// candidates and Counts[9] of the references.
+	// candidates and Counts[9] of the references. Perplexity goes with it.
 	BLEU Metric = "bleu"
 	// CharacterErrors is Counts[0] edits over Counts[1] characters of the
 	// references; the word error rate, Counts[2] over Counts[3], goes with it.
@@ -39,7 +39,7 @@ func (m Metric) Figures(r Result) []Figure {
 	case Perplexity:
 		return []Figure{{string(m), math.Exp(r.Mean())}}
 	case BLEU:
-		return []Figure{{string(m), bleu(r.Counts)}}
+		return []Figure{{string(m), bleu(r.Counts)}, {string(Perplexity), math.Exp(r.Mean())}}
 	case CharacterErrors:
 		return []Figure{{string(m), share(r.Counts[0], r.Counts[1])}, {"wer", share(r.Counts[2], r.Counts[3])}}
 	}

@@ -19,11 +19,11 @@ func TestFigures(t *testing.T) {
 		{compute.CharacterErrors, compute.Result{Counts: compute.Counts{3, 60, 2, 10}}, []compute.Figure{{Name: "cer", Value: 0.05}, {Name: "wer", Value: 0.2}}},
 		// A candidate of 18 words, reference of 18: precisions 17/18, 10/17, 6/16 and 4/15.
 		{compute.BLEU, compute.Result{Counts: compute.Counts{17, 10, 6, 4, 18, 17, 16, 15, 18, 18}},
-			[]compute.Figure{{Name: "bleu", Value: 100 * math.Pow(17.0/18*10/17*6/16*4/15, 0.25)}}},
+			[]compute.Figure{{Name: "bleu", Value: 100 * math.Pow(17.0/18*10/17*6/16*4/15, 0.25)}, {Name: "perplexity", Value: 1}}},
 		// Short candidates are punished by e^(1-r/c).
-		{compute.BLEU, compute.Result{Counts: compute.Counts{5, 4, 3, 2, 5, 4, 3, 2, 5, 10}}, []compute.Figure{{Name: "bleu", Value: 100 / math.E}}},
-		{compute.BLEU, compute.Result{Counts: compute.Counts{5, 0, 0, 0, 5, 4, 3, 2, 5, 5}}, []compute.Figure{{Name: "bleu", Value: 0}}},
-		{compute.BLEU, compute.Result{}, []compute.Figure{{Name: "bleu", Value: 0}}},
+		{compute.BLEU, compute.Result{Counts: compute.Counts{5, 4, 3, 2, 5, 4, 3, 2, 5, 10}}, []compute.Figure{{Name: "bleu", Value: 100 / math.E}, {Name: "perplexity", Value: 1}}},
+		{compute.BLEU, compute.Result{Counts: compute.Counts{5, 0, 0, 0, 5, 4, 3, 2, 5, 5}}, []compute.Figure{{Name: "bleu", Value: 0}, {Name: "perplexity", Value: 1}}},
+		{compute.BLEU, compute.Result{}, []compute.Figure{{Name: "bleu", Value: 0}, {Name: "perplexity", Value: 1}}},
 	} {
 		got := c.metric.Figures(c.r)
 		if len(got) != len(c.want) {

@@ -16,7 +16,7 @@ type Report struct {
 }
 
 // Check reads a folder of one of the sets, or a single file of one, whole and
-// says what it is; all pictures are decoded, and the error is of the first that
+// says what it is; all pictures and recordings are decoded, and the error is of the first that
 // cannot be. A folder is taken for a set by its files' and folders' names, and a
 // file for a batch of CIFAR-10 by its own: *.bin, or data_batch_*, the name in the
 // Python version; for a picture by .jpg, .jpeg or .png. Every other file is text
@@ -51,6 +51,14 @@ func checkFolder(dir string) (r Report, err error) {
 	switch {
 	case has(mrFolder, mrNeg, mrPos):
 		r.Set, err = OpenMR(dir, Options{})
+	case has(ptbTrain, filepath.Join("data", ptbTrain)):
+		r.Set, err = OpenPTB(dir)
+	case has(text8File):
+		r.Set, err = OpenText8(dir, Options{})
+	case has(wmtTrain + "." + wmtLanguages()[0]):
+		r.Set, err = OpenWMT17(dir, PairOptions{})
+	case has(speechFolder) || filepath.Base(dir) == speechFolder:
+		r.Set, err = OpenLibriSpeech(dir, Options{})
 	case has(caltechFolders()...) || slices.Contains(caltechFolders(), filepath.Base(dir)):
 		r.Set, err = OpenCaltech(dir, PictureOptions{})
 	case has("val", synsetFile):
@@ -67,14 +75,19 @@ func checkFolder(dir string) (r Report, err error) {
 	return r, r.Set.decodeAll()
 }
 
-// decodeAll reads every picture that is not in memory as it is.
+// decodeAll reads every picture and recording that is not in memory as it is.
 func (s *Set) decodeAll() error {
 	for _, split := range []Split{s.Train, s.Valid} {
-		p, ok := split.(*gallerySplit)
-		if !ok {
+		var read func(i int) error
+		switch p := split.(type) {
+		case *gallerySplit:
+			read = func(i int) error { _, err := p.from.at(int(p.ids[i])); return err }
+		case *speechSplit:
+			read = func(i int) error { _, err := p.read(int(p.ids[i])); return err }
+		default:
 			continue
 		}
-		if err := inParallel(p.Len(), func(i int) error { _, err := p.from.at(int(p.ids[i])); return err }); err != nil {
+		if err := inParallel(split.Len(), read); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,9 @@ func TestCheck(t *testing.T) {
 		{shared.Dir(t, "bad", "cifar10", "good_batch.bin"), "CIFAR-10 batch", 10, 0, false},
 		{shared.Dir(t, "bad", "ndsb1"), "NDSB1", 3, 0, true},
 		{shared.Dir(t, "sets", "caltech256", "256_ObjectCategories"), "Caltech-256", 31, 0, true},
+		{shared.Dir(t, "sets", "ptb"), "PTB", 26559 + 2107, 0, true},
+		{shared.Dir(t, "sets", "text8"), "text8", 70772, 0, true},
+		{shared.Dir(t, "sets", "librispeech"), "LibriSpeech", 56, 0, true},
 		{parted, "ImageNet", 2, 0, true},
 		{shared.Dir(t, "bad", "images", "gray.JPEG"), "picture", 1, 0, false},
 		{shared.Dir(t, "bad", "text", "crlf.txt"), "text", 4, 14, false},
@@ -35,6 +38,9 @@ func TestCheck(t *testing.T) {
 		if err != nil || r.Format != c.format || r.Examples != c.n || r.Words != c.words || (r.Set != nil) != c.set {
 			t.Errorf("%s: %+v, %v", c.path, r, err)
 		}
+	}
+	if r, err := Check(shared.Dir(t, "sets", "wmt17")); err != nil || r.Format != "WMT17" || r.Examples < 10900 {
+		t.Errorf("%+v, %v", r, err)
 	}
 	_, err := Check(filepath.Join(text, "nowhere"))
 	wantError(t, err, NotFound, "nowhere")

@@ -8,10 +8,11 @@
 // steps without an example lost or repeated.
 //
 // Readers take the on-disk formats of the original publications ([OpenMR],
-// [OpenCIFAR10], [OpenNDSB1], [OpenCaltech], [OpenImageNet]); generators
-// ([GenerateMR], [GenerateCIFAR10], [GenerateNDSB1] and others) make sets of the same
-// shape with a structure that can be learned, for use without a download;
-// writers ([WriteMR], [WriteCIFAR10]) put sets into the original formats.
+// [OpenCIFAR10], [OpenNDSB1], [OpenCaltech], [OpenImageNet], [OpenPTB], [OpenText8],
+// [OpenWMT17], [OpenLibriSpeech]); generators ([GenerateMR], [GenerateCIFAR10],
+// [GeneratePTB] and others, one for each) make sets of the same shape with a
+// structure that can be learned, for use without a download; writers ([WriteMR],
+// [WriteCIFAR10]) put sets into the original formats.
 //
 // Nothing is ever dropped or guessed in silence: a file that is cut, empty, of
 // another format, or holds a label out of range gives an [*Error] of one line
@@ -52,7 +53,10 @@ type Set struct {
 	Train, Valid   Split
 	Classes        []string // class names by label, where there are classes
 	Vocabulary     []string // words by token, where there are words; 0 is padding unless sequences need none
-	SequenceLength int      // tokens per sentence with padding, 0 for pictures
+	Target         []string // words of the other language, where sentences have translations
+	SequenceLength int      // tokens per sentence with padding, or time steps of the longest recording; 0 for pictures
+	Pitches        int      // values per time step of a recording, whose letters the vocabulary is; else 0
+	Letters        int      // letters of the longest transcript of a recording
 	Trigrams       int      // letter trigrams per word with padding, where the vocabulary is trigrams; else 0
 	Picture        []int    // channels, height and width of a picture, nil for text
 	Generated      bool     // made by a generator, not read from real data

@@ -13,13 +13,16 @@ import (
 type digester interface{ digest(w io.Writer) }
 
 // Fingerprint returns the sha256, in hex, of all that training depends on: the
-// classes, the vocabulary, and the examples of both splits in their order. A
+// classes, the vocabularies, and the examples of both splits in their order. A
 // checkpoint keeps it, so that a job which resumes on other data is refused.
 // It reads the whole set: call it once.
 func (s *Set) Fingerprint() string {
 	h := sha256.New()
 	writeStrings(h, s.Classes)
 	writeStrings(h, s.Vocabulary)
+	if len(s.Target) > 0 {
+		writeStrings(h, s.Target)
+	}
 	writeInts(h, s.SequenceLength)
 	for _, split := range []Split{s.Train, s.Valid} {
 		writeInts(h, split.Len())

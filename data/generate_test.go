@@ -111,7 +111,7 @@ func TestGenerateCIFAR10IsNotLinear(t *testing.T) {
 }
 
 func TestGeneratorsAreOfTheirSeed(t *testing.T) {
-	for name, make := range map[string]func(n int, seed uint64) (*Set, error){"MR": GenerateMR, "CIFAR10": GenerateCIFAR10, "PTB": GeneratePTB, "text8": GenerateText8} {
+	for name, make := range map[string]func(n int, seed uint64) (*Set, error){"MR": GenerateMR, "CIFAR10": GenerateCIFAR10, "PTB": GeneratePTB, "text8": GenerateText8, "LibriSpeech": GenerateLibriSpeech, "WMT17": func(n int, seed uint64) (*Set, error) { return GenerateWMT17(n, seed, PairOptions{}) }} {
 		prints := map[string]int{}
 		for _, seed := range []uint64{1, 2, 1} {
 			s, err := make(60, seed)

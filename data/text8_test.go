@@ -10,7 +10,7 @@ import (
 	"optimus/internal/shared"
 )
 
-// words returns what bags of trigrams spell.
+// spelled returns what bags of trigrams spell.
 func spelled(s *Set, ids []int32) (list []string) {
 	for bag := range slices.Chunk(ids, trigramWord) {
 		word := ""
@@ -25,12 +25,12 @@ func spelled(s *Set, ids []int32) (list []string) {
 }
 
 func TestOpenText8(t *testing.T) {
-	dir := put(t, text8File, " anarchism originated as a term of abuse"+strings.Repeat(" the cat sat on the mat", 10))
+	dir := put(t, text8File, " anarchism originated as a revolutionary term of abuse"+strings.Repeat(" the cat sat on the mat", 10))
 	s, err := OpenText8(dir, Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 67 words, of which one (anarchism has 9 letters, originated 10) is too long for none.
+	// 68 words, of which one is too long.
 	if s.Train.Len() != 67-6-4 || s.Valid.Len() != 2 || s.Trigrams != 10 {
 		t.Errorf("%d + %d examples", s.Train.Len(), s.Valid.Len())
 	}
@@ -61,7 +61,7 @@ func TestOpenText8Real(t *testing.T) {
 	}
 	n := s.Train.Len() + s.Valid.Len()
 	t.Logf("%d examples, %d trigrams", n, len(s.Vocabulary))
-	if n < 65000 || n > 73754 || len(s.Vocabulary) < 3000 || s.Vocabulary[0] != "th" && len(s.Vocabulary[0]) != 3 {
+	if n < 65000 || n > 73754 || len(s.Vocabulary) < 3000 || s.Vocabulary[0] != "ed#" && s.Vocabulary[0] != "ing" {
 		t.Errorf("%d examples of 73754 words, %d trigrams", n, len(s.Vocabulary))
 	}
 }

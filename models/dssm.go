@@ -20,7 +20,7 @@ import (
 func dssm() Workload {
 	w := trigramVectors(100, 15000, 2.34)
 	w.tiny = func() Workload {
-		t := shrunk(trigramVectors(32, 6000, 0.1), 5, 64) // small vectors: few texts teach little
+		t := shrunk(trigramVectors(32, 4000, 0.1), 5, 64) // small vectors: few texts teach little
 		t.Optimizer.LR = 0.02
 		return t
 	}

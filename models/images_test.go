@@ -1,6 +1,8 @@
 package models_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,7 +105,7 @@ func TestImageSettings(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	for _, name := range images() {
+	for _, name := range append(images(), slices.Collect(maps.Keys(sequences()))...) {
 		w := lookup(t, name)
 		if full, err := w.At(""); err != nil || full.Batch != w.Batch {
 			t.Errorf("%s: %v", name, err)

@@ -38,6 +38,10 @@ func TestListing(t *testing.T) {
 		`{"name":"inception-bn","parameters":11295240,"blocks":278,"type":"CNN","application":"image classification","dataset":"Caltech (256)","examples":30607},` +
 		`{"name":"kaggle","parameters":1365561,"blocks":16,"type":"CNN","application":"image classification","dataset":"Kaggle-NDSB1","examples":37920},` +
 		`{"name":"cnn-rand","parameters":5990102,"blocks":9,"type":"CNN","application":"sentence classification","dataset":"MR","examples":10662},` +
+		`{"name":"dssm","parameters":1500000,"blocks":1,"type":"RNN","application":"word representation","dataset":"text8","examples":214288},` +
+		`{"name":"rnn-lstm","parameters":4653200,"blocks":11,"type":"RNN","application":"language modeling","dataset":"PTB","examples":1002000},` +
+		`{"name":"seq2seq","parameters":9090464,"blocks":23,"type":"RNN","application":"machine translation","dataset":"WMT17","examples":1000000},` +
+		`{"name":"deepspeech2","parameters":37984533,"blocks":56,"type":"RNN","application":"speech recognition","dataset":"LibriSpeech","examples":45000},` +
 		`{"name":"cifar-small","parameters":33946,"blocks":11,"type":"CNN","application":"image classification","dataset":"CIFAR10","examples":60000}]`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -106,7 +110,8 @@ func TestCNNRandBlocks(t *testing.T) {
 func TestProgramRefusesOtherData(t *testing.T) {
 	text := &data.Set{Name: "words", Classes: []string{"a", "b"}, Vocabulary: []string{"x"}, SequenceLength: 9}
 	pictures := &data.Set{Name: "pictures", Classes: []string{"a", "b"}}
-	for name, set := range map[string]*data.Set{"cnn-rand": pictures, "cifar-small": text, "resnet-50": text, "kaggle": pictures} {
+	for name, set := range map[string]*data.Set{"cnn-rand": pictures, "cifar-small": text, "resnet-50": text, "kaggle": pictures,
+		"dssm": text, "rnn-lstm": text, "seq2seq": text, "deepspeech2": pictures} {
 		if _, err := lookup(t, name).Program(set); err == nil || !strings.Contains(err.Error(), set.Name) {
 			t.Errorf("%s on %s: error %v, want one that names both", name, set.Name, err)
 		}

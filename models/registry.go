@@ -59,7 +59,7 @@ type Info struct {
 // All returns the workloads: those of Table 1 in its order, then the others by
 // name.
 func All() []Workload {
-	return []Workload{resNeXt110(), resNet50(), inceptionBN(), kaggle(), cnnRand(), dssm(), rnnLSTM(), cifarSmall()}
+	return []Workload{resNeXt110(), resNet50(), inceptionBN(), kaggle(), cnnRand(), dssm(), rnnLSTM(), seq2seq(), deepSpeech2(), cifarSmall()}
 }
 
 // List describes all workloads, in All's order.

@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,7 +13,9 @@ import (
 )
 
 // sequences are the workloads of Table 1 over sequences.
-func sequences() map[string]int { return map[string]int{"dssm": 1500000, "rnn-lstm": 4653200} }
+func sequences() map[string]int {
+	return map[string]int{"dssm": 1500000, "rnn-lstm": 4653200, "seq2seq": 9090464, "deepspeech2": 37984533}
+}
 
 // TestSequenceBlocks compares the sizes of all blocks, in order, with the catalog,
 // which was derived from the published lists without this package.
@@ -51,7 +54,7 @@ func TestRNNLSTMLearnsGenerated(t *testing.T) {
 	for epoch := range 6 {
 		trained := tr.epoch(epoch)
 		got = tr.figure(tr.evaluate())
-		t.Logf("epoch %d: perplexity %.1f, validation %.1f", epoch, tr.figure(trained), got)
+		t.Logf("epoch %d: perplexity %.1f, validation %.1f", epoch, math.Exp(trained.Mean()), got)
 	}
 	if got > 30 {
 		t.Errorf("perplexity %.1f, want at most 30", got)
@@ -72,6 +75,90 @@ func TestDSSMLearnsText8(t *testing.T) {
 		t.Fatal(err)
 	}
 	newTrainer(t, w, set, 1).reach(0.31, 3)
+}
+
+// TestSeq2SeqLearnsGenerated: who does not read the source cannot get a perplexity
+// below 7 or so, since in its six words two are of 60 nouns and one of 30 verbs.
+func TestSeq2SeqLearnsGenerated(t *testing.T) {
+	tr := newTrainer(t, tiny(t, "seq2seq"), generated(t, "seq2seq", 2500), 1)
+	var got compute.Result
+	for epoch := range 5 {
+		trained := tr.epoch(epoch)
+		got = tr.evaluate()
+		t.Logf("epoch %d: perplexity %.2f, validation %.2f, BLEU %.1f", epoch, math.Exp(trained.Mean()), math.Exp(got.Mean()), tr.figure(got))
+	}
+	if math.Exp(got.Mean()) > 2 || tr.figure(got) < 60 {
+		t.Errorf("perplexity %.2f, BLEU %.1f; want at most 2 and at least 60", math.Exp(got.Mean()), tr.figure(got))
+	}
+	var alone compute.Result // what is written does not depend on the rest of a batch
+	for i := range tr.set.Valid.Len() {
+		tr.load(tr.set.Valid, []int{i})
+		r, err := tr.e.Evaluate(&tr.batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone.Add(r)
+	}
+	if alone.Counts != got.Counts || alone.Weight != got.Weight {
+		t.Errorf("counts %v one by one, %v in batches", alone, got)
+	}
+}
+
+// TestSeq2SeqOnWMT17 takes a few steps of the full model on real sentences.
+func TestSeq2SeqOnWMT17(t *testing.T) {
+	long(t)
+	w := lookup(t, "seq2seq")
+	set, err := w.Open(shared.Dir(t, "sets", "wmt17"), models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := newTrainer(t, w, set, 1)
+	first, last := 0.0, 0.0
+	for step := range 4 {
+		last = math.Exp(tr.step(step, []int{0, 1, 2, 3}).Mean())
+		if step == 0 {
+			first = last
+		}
+	}
+	t.Logf("perplexity %.0f, then %.0f", first, last)
+	if first < 3500 || first > 4500 || last > 0.98*first {
+		t.Errorf("perplexity %.0f, then %.0f; want 4000 words' and then less", first, last)
+	}
+}
+
+// TestDeepSpeech2LearnsGenerated: to hear nothing is a rate of errors of 1.
+func TestDeepSpeech2LearnsGenerated(t *testing.T) {
+	tr := newTrainer(t, tiny(t, "deepspeech2"), generated(t, "deepspeech2", 300), 1)
+	got := 1.0
+	for epoch := 0; epoch < 7 && got > 0.5; epoch++ {
+		trained := tr.epoch(epoch)
+		valid := tr.evaluate()
+		got = tr.figure(valid)
+		t.Logf("epoch %d: loss %.2f; validation %.2f, character errors %.3f", epoch, trained.Mean(), valid.Mean(), got)
+	}
+	if got > 0.5 {
+		t.Errorf("character errors %.3f, want at most 0.5", got)
+	}
+}
+
+// TestDeepSpeech2OnLibriSpeech takes a step on real recordings.
+func TestDeepSpeech2OnLibriSpeech(t *testing.T) {
+	w := tiny(t, "deepspeech2")
+	set, err := w.Open(shared.Dir(t, "sets", "librispeech"), models.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := newTrainer(t, w, set, 1)
+	ids := []int{0, 1, 2}
+	first := tr.step(0, ids)
+	var last compute.Result
+	for step := range 4 {
+		last = tr.step(step+1, ids)
+	}
+	t.Logf("loss %.1f, then %.1f", first.Mean(), last.Mean())
+	if first.Weight != 3 || !(last.Loss < 0.9*first.Loss) || first.Counts[1] < 60 || first.Counts[3] < 12 {
+		t.Errorf("%+v, then %+v", first, last)
+	}
 }
 
 // TestRNNLSTMOnPTB takes a few steps of the full model on the Penn Treebank, which

@@ -3,6 +3,7 @@ package nn_test
 import (
 	"fmt"
 	"math"
+	"path"
 	"strings"
 	"testing"
 
@@ -161,6 +162,15 @@ var nets = map[string]func(n *nn.Net){
 		x := n.Tanh(n.Bag("context", table, n.Ints("x", 7, 10), 1))
 		n.SampledLogistic(x, n.Bag("candidates", table, n.Ints("c", 12, 10), 4))
 	},
+	"one of everything": func(n *nn.Net) {
+		time, text := n.Time("t", 1), n.Time("text", 1)
+		lengths := n.Lengths("length", time)
+		x := n.LSTM("a", n.FloatsOver(time, "x", 1), nn.Recurrent{Units: 1, Lengths: &lengths, Init: weights})
+		last := n.LastStep(x, &lengths)
+		x = n.AttentionDecoder("b", n.BatchNorm("bn", n.Dense("c", x, 1, weights)), x, last, last, nn.Attention{Lengths: &lengths, Init: weights})
+		x = n.Dense("d", n.GRU("e", x, nn.Recurrent{Units: 1, Init: weights}), 2, weights)
+		n.CTC(x, nn.Transcript{Labels: n.IntsOver(text, "text.but0", 1, 2), Counts: n.Lengths("text length", text), Space: compute.None})
+	},
 	"attention decoder": func(n *nn.Net) {
 		from, to := n.Time("source", 5), n.Time("target", 4)
 		lengths := n.Lengths("length", from)
@@ -168,7 +178,9 @@ var nets = map[string]func(n *nn.Net){
 		last := n.LastStep(source, &lengths)
 		x := n.Embedding("e", n.IntsOver(to, "word", 1, 9), 3, weights)
 		x = n.AttentionDecoder("b", x, source, last, n.Dense("c", last, 4, weights), nn.Attention{Lengths: &lengths, Init: weights})
-		n.TokenCrossEntropy(n.Dense("d", x, 5, weights), n.IntsOver(to, "label", 1, 5), 0)
+		scores, labels := n.Dense("d", x, 9, weights), n.IntsOver(to, "label", 1, 9)
+		n.TokenCrossEntropy(scores, labels, 0)
+		n.BLEU(scores, labels, 1, 2)
 	},
 	"attention decoder over data": func(n *nn.Net) {
 		from, to := n.Time("source", 3), n.Time("target", 4)
@@ -176,6 +188,18 @@ var nets = map[string]func(n *nn.Net){
 		x := n.FloatsOver(to, "y", 3)
 		x = n.AttentionDecoder("b", x, source, n.Floats("h", 4), n.Floats("c", 4), nn.Attention{Init: weights})
 		n.TokenCrossEntropy(n.Dense("d", n.Concat(x, n.Tanh(x)), 5, weights), n.IntsOver(to, "label", 1, 5), compute.None)
+	},
+	"ctc": func(n *nn.Net) {
+		time, text := n.Time("t", 11), n.Time("text", 3)
+		x := n.Dense("a", n.FloatsOver(time, "x", 3), 4, weights)
+		n.CTC(x, nn.Transcript{Labels: n.IntsOver(text, "label.but2", 1, 4), Counts: n.Lengths("label.length", text), Blank: 2, Space: 1})
+	},
+	"ctc, lengths": func(n *nn.Net) {
+		time, text := n.Time("t", 28), n.Time("text", 2)
+		lengths := n.Lengths("length.atleast12", time)
+		x := n.Conv2D("c", n.FloatsOver(time, "x", 1, 1, 4), nn.Conv{Filters: 2, Window: compute.Window{KH: 3, KW: 2, StrideH: 2}, Init: weights})
+		x = n.GRU("b", n.Frames(x), nn.Recurrent{Units: 4, Lengths: &lengths, Init: weights})
+		n.CTC(n.Dense("d", x, 3, weights), nn.Transcript{Labels: n.IntsOver(text, "label.but0", 1, 3), Counts: n.Lengths("label.length", text), Lengths: &lengths, Space: compute.None})
 	},
 	"loss without a layer between": func(n *nn.Net) {
 		x := n.Dense("a", n.Floats("x", 3), 4, weights)
@@ -203,12 +227,19 @@ func random(p *compute.Program, n int, seed uint64) *reference {
 		if in.Axis != 0 { // batches of different lengths
 			size *= max(1, p.Axes[in.Axis-1].Max-n%4)
 		}
-		if strings.HasSuffix(in.Name, "length") {
-			limit -= n % 4
+		if strings.Contains(in.Name, "length") {
+			limit = max(2, limit-n%4)
 		}
 		for j := range n * size {
 			if limit > 0 {
-				a.I = append(a.I, int32(k.Intn(uint64(j), limit)))
+				v, bound := k.Intn(uint64(j), limit), 0
+				if _, err := fmt.Sscanf(path.Ext(in.Name), ".but%d", &bound); err == nil && v == bound {
+					v = (v + 1) % limit
+				}
+				if _, err := fmt.Sscanf(path.Ext(in.Name), ".atleast%d", &bound); err == nil {
+					v = max(v, bound)
+				}
+				a.I = append(a.I, int32(v))
 			} else {
 				a.F = append(a.F, float32(k.Normal(uint64(j))))
 			}

@@ -47,6 +47,36 @@ func TestBadModels(t *testing.T) {
 		"no ids": {func(n *nn.Net) {
 			loss(n, n.Dense("a", n.Flatten(n.Embedding("e", n.Ints("x", 0, 2), 2, weights)), 2, weights))
 		}, "must be positive"},
+		"no time":  {func(n *nn.Net) { loss(n, n.LSTM("a", n.Floats("x", 2), nn.Recurrent{Units: 2})) }, "vectors over a time axis"},
+		"no cells": {func(n *nn.Net) { loss(n, n.GRU("a", n.FloatsOver(n.Time("t", 4), "x", 2), nn.Recurrent{})) }, "0 cells"},
+		"no last":  {func(n *nn.Net) { loss(n, n.LastStep(n.Floats("x", 2), nil)) }, "has no time axis"},
+		"no axis":  {func(n *nn.Net) { n.Lengths("length", 0) }, `"length": no time axis`},
+		"other lengths": {func(n *nn.Net) {
+			lengths := n.Lengths("length", n.Time("u", 3))
+			loss(n, n.LastStep(n.LSTM("a", n.FloatsOver(n.Time("t", 4), "x", 2), nn.Recurrent{Units: 2, Lengths: &lengths}), nil))
+		}, "do not count steps"},
+		"no memory": {func(n *nn.Net) {
+			x := n.FloatsOver(n.Time("t", 4), "x", 2)
+			loss(n, n.AttentionDecoder("a", x, n.Floats("m", 2), n.Floats("h", 2), n.Floats("c", 2), nn.Attention{}))
+		}, "two time axes"},
+		"ids of bags": {func(n *nn.Net) { loss(n, n.Bag("b", n.Table("e", 4, 2, weights), n.Ints("x", 6, 4), 2)) }, "one more than the 4 rows"},
+		"candidates": {func(n *nn.Net) {
+			n.SampledLogistic(n.Dense("a", n.Floats("x", 2), 3, weights), n.Dense("b", n.Floats("y", 5, 2), 2, weights))
+		}, "it needs [width] and [K,width]"},
+		"letters": {func(n *nn.Net) {
+			text := n.Time("text", 3)
+			n.CTC(n.Dense("a", n.FloatsOver(n.Time("t", 4), "x", 2), 5, weights), nn.Transcript{Labels: n.IntsOver(text, "y", 1, 4), Counts: n.Lengths("n", text), Blank: 1})
+		}, "labels of 4 classes"},
+		"blank": {func(n *nn.Net) {
+			text := n.Time("text", 3)
+			n.CTC(n.Dense("a", n.FloatsOver(n.Time("t", 4), "x", 2), 5, weights), nn.Transcript{Labels: n.IntsOver(text, "y", 1, 5), Counts: n.Lengths("n", text), Blank: 5})
+		}, "blank 5"},
+		"no translation": {func(n *nn.Net) {
+			t := n.Time("t", 3)
+			x, y := n.Dense("a", n.FloatsOver(t, "x", 2), 5, weights), n.IntsOver(t, "y", 1, 5)
+			n.TokenCrossEntropy(x, y, 0)
+			n.BLEU(x, y, 1, 2)
+		}, "no attention decoder"},
 	} {
 		n := nn.New("bad")
 		c.build(n)

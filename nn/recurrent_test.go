@@ -115,3 +115,39 @@ func (r *reference) attend(op *compute.AttentionDecoder, i int) {
 		copy(y[t*h:], last)
 	}
 }
+
+// paths is the probability of all paths that make the labels of example i: the labels
+// that a beginning of a path has made, and the class of its last step, are its state.
+func (r *reference) paths(op *compute.CTC, i int) float64 {
+	most := r.steps[r.p.Inputs[op.Labels].Axis]
+	labels := r.batch.Inputs[op.Labels].I[i*most:][:r.batch.Inputs[op.LabelLengths].I[i]]
+	type state struct{ made, last int }
+	states := map[state]float64{{0, op.Blank}: 1}
+	for t := range r.length(op.Lengths, op.X, i) {
+		x, total := r.at(op.X, i)[t*op.Classes:(t+1)*op.Classes], 0.0
+		for _, v := range x {
+			total += math.Exp(v)
+		}
+		next := map[state]float64{}
+		for s, p := range states {
+			for class, v := range x {
+				to := state{s.made, class}
+				if class != op.Blank && class != s.last {
+					if s.made == len(labels) || int(labels[s.made]) != class {
+						continue
+					}
+					to.made++
+				}
+				next[to] += p * math.Exp(v) / total
+			}
+		}
+		states = next
+	}
+	p := 0.0
+	for s, v := range states {
+		if s.made == len(labels) {
+			p += v
+		}
+	}
+	return p
+}

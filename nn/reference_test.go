@@ -157,6 +157,9 @@ func (r *reference) example(op compute.Op, i int) {
 		}
 	case *compute.AttentionDecoder:
 		r.attend(op, i)
+	case *compute.CTC:
+		r.loss -= math.Log(r.paths(op, i))
+	case *compute.Greedy: // adds to the counts alone
 	case *compute.Bag:
 		n := op.Bags * op.Most
 		for j, id := range r.batch.Inputs[op.Ids].I[i*n : (i+1)*n] {

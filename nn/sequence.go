@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"optimus/compute"
 	"optimus/compute/optim"
 )
@@ -8,6 +10,7 @@ import (
 // Lengths adds an integer input that tells how many of the time steps of an axis
 // are an example's own; those behind are padding.
 func (n *Net) Lengths(name string, time compute.Axis) Ids {
+	n.want(time != 0, "input %q: no time axis whose steps it counts", name)
 	ids := n.Ints(name, 1, n.prog.Steps(time)+1)
 	ids.counts = time
 	return ids
@@ -102,8 +105,7 @@ func (n *Net) LastStep(x *Value, lengths *Ids) *Value {
 
 // TokenCrossEntropy ends a model of language: it is SoftmaxCrossEntropy with the
 // perplexity as its metric. Labels equal to ignore are padding, without loss and
-// weight; compute.None if there are none. Counts[0] is the tokens that were the
-// likeliest.
+// weight; compute.None if there are none.
 func (n *Net) TokenCrossEntropy(x *Value, labels Ids, ignore int) {
 	n.softmax(x, labels, ignore, compute.Perplexity)
 }
@@ -178,4 +180,62 @@ func (n *Net) AttentionDecoder(name string, x, memory, h0, c0 *Value, c Attentio
 	y, op.IO = n.unary(name, x, true, h)
 	n.emit(op, x, compute.ParamGrad)
 	return y
+}
+
+// Transcript is what a recording says: labels over an axis of their own.
+type Transcript struct {
+	Labels, Counts Ids  // the labels, and how many each example has (see Lengths)
+	Lengths        *Ids // of the recordings; nil if all are as long as the batch
+	Blank          int  // the class that is no label
+	Space          int  // the label between words; compute.None if there is none
+}
+
+// CTC ends a model with the loss of connectionist temporal classification of x
+// [classes] per time step; see compute.CTC. The metric is the rate of character errors.
+func (n *Net) CTC(x *Value, t Transcript) {
+	classes := x.Size()
+	n.want(x.axis != 0 && len(x.Shape) == 1 && t.Labels.axis != 0 && t.Labels.T == 1 && t.Labels.Limit == classes && t.Counts.counts == t.Labels.axis,
+		"the loss reads %q of shape %v, but labels of %d classes; it needs both over time axes, and the labels' lengths", x.name, x.Shape, t.Labels.Limit)
+	n.want(t.Blank >= 0 && t.Blank < classes && t.Space < classes && t.Space != t.Blank, "the loss has blank %d and space %d of %d classes", t.Blank, t.Space, classes)
+	if n.err != nil {
+		return
+	}
+	loss := &compute.CTC{X: x.buf, DX: x.grad, Labels: t.Labels.input, LabelLengths: t.Counts.input, Lengths: n.lengths("ctc", t.Lengths, x), Classes: classes, Blank: t.Blank, Space: t.Space}
+	n.end(loss, compute.CharacterErrors, x)
+}
+
+// BLEU makes the metric of a model of translation BLEU, of what it writes by itself:
+// scores are those of words that a dense layer makes of an AttentionDecoder over an
+// Embedding, and the references end with the word end. See compute.Greedy.
+func (n *Net) BLEU(scores *Value, references Ids, begin, end int) {
+	dense, ok := producer[*compute.Dense](n, scores.buf)
+	if !n.want(ok && dense.B != compute.None, "BLEU of %q, which is no dense layer", scores.name) {
+		return
+	}
+	decoder, ok := producer[*compute.AttentionDecoder](n, dense.X)
+	if !n.want(ok, "BLEU of %q, below which there is no attention decoder", scores.name) {
+		return
+	}
+	words, ok := producer[*compute.Lookup](n, decoder.X)
+	n.want(ok, "BLEU of %q, whose decoder reads no embedding", scores.name)
+	n.want(references.axis == scores.axis && references.T == 1 && references.Limit == dense.Out && min(begin, end) >= 0 && max(begin, end) < dense.Out,
+		"BLEU of %q: %d words from %d to %d, and references of %d", scores.name, dense.Out, begin, end, references.Limit)
+	if n.err != nil {
+		return
+	}
+	n.want(n.prog.Params[words.Table].Shape[0] == dense.Out, "BLEU of %q: %d words, but its decoder reads %d", scores.name, dense.Out, n.prog.Params[words.Table].Shape[0])
+	n.emit(&compute.Greedy{Decoder: decoder, Table: words.Table, W: dense.W, B: dense.B, References: references.input, Begin: begin, End: end, Words: dense.Out}, scores)
+	n.prog.Metric = compute.BLEU
+}
+
+// producer returns the operation of a kind that writes b.
+func producer[T compute.Op](n *Net, b compute.Buf) (op T, ok bool) {
+	for _, t := range n.tape {
+		if op, ok = t.op.(T); ok {
+			if _, writes := op.Touch(compute.Forward); slices.Contains(writes, b) {
+				return op, true
+			}
+		}
+	}
+	return op, false
 }

@@ -54,6 +54,21 @@ func speechNet(t testing.TB) *compute.Program {
 	return finish(t, n)
 }
 
+// translationNet is one whose evaluation writes sentences.
+func translationNet(t testing.TB) *compute.Program {
+	n := nn.New("translation")
+	from, to := n.Time("source", 6), n.Time("target", 5)
+	lengths := n.Lengths("length", from)
+	target := n.Embedding("embed", n.IntsOver(to, "before", 1, 40), 10, weights)
+	memory := n.LSTM("lstm", n.FloatsOver(from, "x", 3), nn.Recurrent{Units: 20, Lengths: &lengths, Init: weights})
+	last := n.LastStep(memory, &lengths)
+	y := n.AttentionDecoder("decoder", target, memory, last, last, nn.Attention{Lengths: &lengths, Init: weights})
+	scores, next := n.Dense("fc", y, 40, weights), n.IntsOver(to, "next", 1, 40)
+	n.TokenCrossEntropy(scores, next, 0)
+	n.BLEU(scores, next, 1, 2)
+	return finish(t, n)
+}
+
 func bagNet(t testing.TB) *compute.Program {
 	n := nn.New("bags")
 	table := n.Table("embed", 40, 10, weights)
@@ -169,7 +184,7 @@ func train(t testing.TB, e compute.Executable, lo, hi int) outcome {
 }
 
 func TestBitsDoNotDependOnThreadsOrCapacity(t *testing.T) {
-	for _, net := range []func(testing.TB) *compute.Program{textNet, pictureNet, speechNet, bagNet} {
+	for _, net := range []func(testing.TB) *compute.Program{textNet, pictureNet, speechNet, translationNet, bagNet} {
 		p := net(t)
 		want := train(t, compile(t, p, 19), 0, 19)
 		for _, threads := range []int{2, 3} {
@@ -184,11 +199,45 @@ func TestBitsDoNotDependOnThreadsOrCapacity(t *testing.T) {
 	}
 }
 
+// TestEvaluationDoesNotDependOnThreads nor on how a batch is cut: what is written and
+// counted is that of each example.
+func TestEvaluationDoesNotDependOnThreads(t *testing.T) {
+	p := translationNet(t)
+	var want compute.Result
+	for i, threads := range []int{1, 3} {
+		e := compile(t, p, 19, cpu.Threads(threads))
+		var got compute.Result
+		for lo, size := 0, 19; lo < 19; lo += size {
+			if i == 1 {
+				size = min(5, 19-lo)
+			}
+			b := batch(p, lo, lo+size)
+			set(t, e, b)
+			r, err := e.Evaluate(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Add(r)
+		}
+		if i == 0 {
+			want = got
+		}
+		if got.Counts != want.Counts || got.Weight != want.Weight || got.Counts[8] == 0 || math.Abs(got.Loss-want.Loss) > 1e-9*want.Loss {
+			t.Errorf("%d threads: %+v, want %+v", threads, got, want)
+		}
+	}
+}
+
 // TestSharesAddUp cuts a batch anywhere, also into an empty share: the sums of the
 // shares are the sums of the batch, dropout included.
 func TestSharesAddUp(t *testing.T) {
-	p := textNet(t)
-	e := compile(t, p, 16)
+	for _, net := range []func(testing.TB) *compute.Program{textNet, speechNet, bagNet} {
+		p := net(t)
+		t.Run(p.Name, func(t *testing.T) { sharesAddUp(t, compile(t, p, 16)) })
+	}
+}
+
+func sharesAddUp(t *testing.T, e compute.Executable) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(0, 16).Draw(rt, "n")
 		cut := rapid.IntRange(0, n).Draw(rt, "cut")
@@ -226,7 +275,7 @@ func close32(t *rapid.T, what string, got, want float32) {
 }
 
 func TestNoExamples(t *testing.T) {
-	for _, net := range []func(testing.TB) *compute.Program{textNet, pictureNet, speechNet, bagNet} {
+	for _, net := range []func(testing.TB) *compute.Program{textNet, pictureNet, speechNet, translationNet, bagNet} {
 		e := compile(t, net(t), 4)
 		train(t, e, 0, 4)
 		o := train(t, e, 0, 0)
@@ -418,7 +467,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector makes sync.Pool allocate")
 	}
-	for _, net := range []func(testing.TB) *compute.Program{textNet, pictureNet, speechNet, bagNet} {
+	for _, net := range []func(testing.TB) *compute.Program{textNet, pictureNet, speechNet, translationNet, bagNet} {
 		for _, threads := range []int{1, 2} {
 			p := net(t)
 			e := compile(t, p, 8, cpu.Threads(threads))

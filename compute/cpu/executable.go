@@ -79,10 +79,11 @@ func (e *executable) need(block int, b *compute.Batch) []int32 {
 	t := e.tables[block]
 	t.begin()
 	for _, ids := range e.lookups[block] {
-		if ids == compute.None {
-			t.wantAll()
-		} else {
+		switch {
+		case ids != compute.None:
 			t.want(b.Inputs[ids].I)
+		case b.N > 0:
+			t.wantAll()
 		}
 	}
 	return t.commit()

@@ -84,8 +84,7 @@ func (k *recurrent) paramGrad() {
 
 func (k *recurrent) inputGrad() { k.e.pool.run(tiles(k.e.n, recurrentTile), k.in) }
 
-// row is example j of a stretch at a step: its row in what the kernel keeps and its
-// place in time in a buffer.
+// row is where a buffer holds example j of a stretch in step s.
 func (k *recurrent) row(p port, v stretch, s, j int) []float32 {
 	t := k.time(v, s)
 	return p.at(v.lo + j)[t*p.size : (t+1)*p.size]

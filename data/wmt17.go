@@ -1,0 +1,186 @@
+package data
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// PairOptions of a set of sentence pairs; the zero value is ready for use.
+type PairOptions struct {
+	Words    int // in the vocabulary of each side, with the special ones; 0 is 4000
+	MaxWords int // of a sentence; 0 is 60
+}
+
+// Special words of both vocabularies, behind Padding.
+const (
+	Unknown = "<unk>" // stands for words outside the vocabulary
+	Begin   = "<s>"   // comes before the first word of a target
+	End     = "</s>"  // comes behind the last
+)
+
+// The numbers of these words.
+const (
+	PaddingToken = iota
+	UnknownToken
+	BeginToken
+	EndToken
+	specials
+)
+
+const (
+	opWMT17    = "open WMT17"
+	doWMT17    = "give a folder with train.tok.de, train.tok.en and newstest*.tok.de, newstest*.tok.en (WMT17 German and English, tokenised)"
+	wmtTrain   = "train.tok"
+	wmtLimit   = 2 << 30 // bytes of a file
+	wmtWords   = 4000
+	wmtLongest = 60
+)
+
+// wmtLanguages returns source and target.
+func wmtLanguages() [2]string { return [2]string{"de", "en"} }
+
+// OpenWMT17 reads German sentences with their English translations, tokenised, one a
+// line: train.tok.{de,en} to train on and the first of newstest*.tok.{de,en} to
+// validate on, in dir or dir/wmt17. Words are what white space parts. Each language's
+// vocabulary is Padding, Unknown, Begin and End and then the most frequent words of
+// its training file. Pairs with more than 60 words on a side, or none, are left out.
+//
+// Inputs of a batch, as long as its longest sentences: [N,S] int32 words of the
+// source, [N] int32 how many they are, [N,T] int32 Begin and the words of the target,
+// [N,T] int32 these words and End. Padding is 0.
+func OpenWMT17(dir string, o PairOptions) (*Set, error) {
+	if o.Words < 0 || o.MaxWords < 0 || o.Words > 0 && o.Words <= specials {
+		return nil, &Error{Op: opWMT17, Kind: BadOption, Detail: fmt.Sprintf("%+v", o), Do: fmt.Sprintf("give more than %d words, or 0 for the default", specials)}
+	}
+	dir, err := folder(opWMT17, dir, "wmt17", doWMT17)
+	if err != nil {
+		return nil, err
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "newstest*.tok."+wmtLanguages()[0]))
+	if err != nil || len(names) == 0 {
+		return nil, &Error{Op: opWMT17, Path: dir, Kind: NotFound, Detail: "no file newstest*.tok." + wmtLanguages()[0], Do: doWMT17, Err: err}
+	}
+	slices.Sort(names)
+	var texts [2][2][]byte
+	for i, base := range []string{filepath.Join(dir, wmtTrain), strings.TrimSuffix(names[0], "."+wmtLanguages()[0])} {
+		for side, language := range wmtLanguages() {
+			if texts[i][side], err = readAll(opWMT17, base+"."+language, wmtLimit, doWMT17); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return newWMT17(dir, "WMT17", texts, o)
+}
+
+// newWMT17 makes the set of texts to train and to validate on, of two sides each.
+func newWMT17(path, name string, texts [2][2][]byte, o PairOptions) (*Set, error) {
+	if o.Words == 0 {
+		o.Words = wmtWords
+	}
+	if o.MaxWords == 0 {
+		o.MaxWords = wmtLongest
+	}
+	s := &Set{Name: name, SequenceLength: o.MaxWords}
+	var sides [2][2]*sentences
+	for side, vocabulary := range []*[]string{&s.Vocabulary, &s.Target} {
+		number := rankWords(texts[0][side], o.Words, vocabulary)
+		for i := range texts {
+			sides[i][side] = numberWords(texts[i][side], number)
+		}
+	}
+	for i, split := range []*Split{&s.Train, &s.Valid} {
+		source, target := sides[i][0], sides[i][1]
+		if source.len() != target.len() {
+			return nil, &Error{Op: opWMT17, Path: path, Kind: BadFormat, Detail: fmt.Sprintf("%d sentences and %d translations", source.len(), target.len()), Do: "fetch both files again: line i of one belongs to line i of the other"}
+		}
+		p := &pairSplit{source: source, target: target}
+		for i := range source.len() {
+			if a, b := len(source.at(i)), len(target.at(i)); min(a, b) > 0 && max(a, b) <= o.MaxWords {
+				p.ids = append(p.ids, int32(i))
+			}
+		}
+		if len(p.ids) == 0 {
+			return nil, &Error{Op: opWMT17, Path: path, Kind: Empty, Detail: fmt.Sprintf("no pair of sentences of 1 to %d words", o.MaxWords), Do: doWMT17}
+		}
+		*split = p
+	}
+	return s, nil
+}
+
+// rankWords makes the vocabulary of a text and returns the numbers of its words.
+func rankWords(text []byte, limit int, vocabulary *[]string) map[string]int32 {
+	lex := newLexicon()
+	for word := range bytes.FieldsSeq(text) {
+		lex.add(string(word))
+	}
+	ranked := lex.vocabulary(nil)[1:]
+	*vocabulary = append([]string{Padding, Unknown, Begin, End}, ranked[:min(len(ranked), limit-specials)]...)
+	number := map[string]int32{}
+	for i, word := range (*vocabulary)[specials:] {
+		number[word] = int32(i + specials)
+	}
+	return number
+}
+
+// numberWords reads a sentence a line.
+func numberWords(text []byte, number map[string]int32) *sentences {
+	s := &sentences{}
+	for line := range bytes.Lines(text) {
+		for word := range bytes.FieldsSeq(line) {
+			n, ok := number[string(word)]
+			if !ok {
+				n = UnknownToken
+			}
+			s.tokens = append(s.tokens, n)
+		}
+		s.end(0)
+	}
+	return s
+}
+
+// pairSplit is some of the pairs of sentences.
+type pairSplit struct {
+	source, target *sentences
+	ids            []int32
+}
+
+func (p *pairSplit) Len() int { return len(p.ids) }
+
+func (p *pairSplit) Fill(ids []int, b *Batch) error {
+	from, to := 1, 1
+	for _, id := range ids {
+		if err := checkID("read pair", id, len(p.ids)); err != nil {
+			return err
+		}
+		i := int(p.ids[id])
+		from, to = max(from, len(p.source.at(i))), max(to, len(p.target.at(i))+1)
+	}
+	b.resize(len(ids), 4)
+	source, lengths := b.Inputs[0].ints(len(ids), from), b.Inputs[1].ints(len(ids))
+	before, next := b.Inputs[2].ints(len(ids), to), b.Inputs[3].ints(len(ids), to)
+	clear(source)
+	clear(before)
+	clear(next)
+	for j, id := range ids {
+		i := int(p.ids[id])
+		lengths[j] = int32(copy(source[j*from:], p.source.at(i)))
+		before[j*to] = BeginToken
+		n := copy(before[j*to+1:], p.target.at(i))
+		copy(next[j*to:], p.target.at(i))
+		next[j*to+n] = EndToken
+	}
+	return nil
+}
+
+func (p *pairSplit) digest(w io.Writer) {
+	for _, id := range p.ids {
+		for _, side := range []*sentences{p.source, p.target} {
+			writeInts(w, len(side.at(int(id))))
+			writeInt32s(w, side.at(int(id)))
+		}
+	}
+}
