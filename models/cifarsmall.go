@@ -23,7 +23,7 @@ func cifarSmall() Workload {
 		Generate:  func(o Options) (*data.Set, error) { return data.GenerateCIFAR10(defaultTo(o.N, 5000), o.Seed) },
 		Program:   model.of,
 		Full:      func() (*compute.Program, error) { return model.program(3, 32, 32, 10) },
-		Optimizer: optimizer, Batch: 50, Epochs: 30, Metric: compute.Accuracy,
+		Optimizer: optimizer, Batch: 50, Epochs: 30,
 	}
 }
 

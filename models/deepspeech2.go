@@ -59,7 +59,7 @@ func speechRecognition(layers, cells, filters int) Workload {
 		Full: func() (*compute.Program, error) {
 			return speechLayers(layers, cells, filters, speechSizes{longestSpeech, 161, longestTranscript, 29})
 		},
-		Optimizer: optimizer, Batch: 12, Epochs: 70, Metric: compute.CharacterErrors,
+		Optimizer: optimizer, Batch: 12, Epochs: 70,
 	}
 }
 

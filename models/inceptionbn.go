@@ -32,7 +32,7 @@ func inception(shrink, side, classes int) Workload {
 		},
 		Program:   model.of,
 		Full:      func() (*compute.Program, error) { return model.program(3, side, side, 1000) },
-		Optimizer: imageSGD(0.1), Drops: []int{30, 60}, Batch: 32, Epochs: 80, Metric: compute.Accuracy,
+		Optimizer: imageSGD(0.1), Drops: []int{30, 60}, Batch: 32, Epochs: 80,
 	}
 }
 

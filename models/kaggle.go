@@ -37,7 +37,7 @@ func plankton(shrink, classes int) Workload {
 		},
 		Program:   model.of,
 		Full:      func() (*compute.Program, error) { return model.program(3, 48, 48, classes) },
-		Optimizer: optimizer, Batch: 64, Epochs: 100, Metric: compute.Accuracy,
+		Optimizer: optimizer, Batch: 64, Epochs: 100,
 	}
 }
 

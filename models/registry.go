@@ -40,7 +40,6 @@ type Workload struct {
 	Drops     []int        // after so many epochs each, the learning rate is divided by ten
 	Batch     int          // examples per step, over all workers
 	Epochs    int
-	Metric    compute.Metric
 
 	tiny func() Workload // see At
 }

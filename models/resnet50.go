@@ -35,7 +35,7 @@ func resNet(filters, side, classes int, units ...int) Workload {
 		},
 		Program:   model.of,
 		Full:      func() (*compute.Program, error) { return model.program(3, side, side, classes) },
-		Optimizer: imageSGD(0.1), Drops: []int{30, 60}, Batch: 32, Epochs: 80, Metric: compute.Accuracy,
+		Optimizer: imageSGD(0.1), Drops: []int{30, 60}, Batch: 32, Epochs: 80,
 	}
 }
 

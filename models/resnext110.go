@@ -31,7 +31,7 @@ func resNeXt(units, filters int) Workload {
 		Generate:  func(o Options) (*data.Set, error) { return data.GenerateCIFAR10(defaultTo(o.N, 5000), o.Seed) },
 		Program:   model.of,
 		Full:      func() (*compute.Program, error) { return model.program(3, 32, 32, 10) },
-		Optimizer: imageSGD(0.05), Drops: []int{200, 250}, Batch: 128, Epochs: 300, Metric: compute.Accuracy,
+		Optimizer: imageSGD(0.05), Drops: []int{200, 250}, Batch: 128, Epochs: 300,
 	}
 }
 

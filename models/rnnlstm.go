@@ -46,7 +46,7 @@ func languageModel(units, vocabulary int) Workload {
 			return languageLayers(units, len(s.Vocabulary), s.SequenceLength)
 		},
 		Full:      func() (*compute.Program, error) { return languageLayers(units, vocabulary, ptbWindow) },
-		Optimizer: optimizer, Batch: 32, Epochs: 40, Metric: compute.Perplexity,
+		Optimizer: optimizer, Batch: 32, Epochs: 40,
 	}
 }
 

@@ -43,7 +43,7 @@ func translation(width, words int) Workload {
 			return translationLayers(width, len(s.Vocabulary), len(s.Target), s.SequenceLength)
 		},
 		Full:      func() (*compute.Program, error) { return translationLayers(width, words, words, 60) },
-		Optimizer: optimizer, Batch: 64, Epochs: 20, Metric: compute.BLEU,
+		Optimizer: optimizer, Batch: 64, Epochs: 20,
 	}
 }
 
