@@ -5,8 +5,9 @@
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build bin/optimus, without cgo
+build: ## build bin/optimus and bin/optimus-bench, without cgo
 	CGO_ENABLED=0 go build -o bin/optimus ./cmd/optimus
+	CGO_ENABLED=0 go build -o bin/optimus-bench ./benchmarks/bench
 
 test: ## run all tests
 	go test ./...

@@ -159,16 +159,16 @@ func (l *library) dims(v ...int) uintptr {
 	return at(d)
 }
 
-// array describes an array of float32, dense in the order of its dimensions or, with any,
-// in the order that the library likes best.
-func (l *library) array(any bool, n ...int) (uintptr, error) {
+// array describes an array of float32, dense in the order of its dimensions or, if
+// free, in the order that the library likes best.
+func (l *library) array(free bool, n ...int) (uintptr, error) {
 	strides := make([]int, len(n))
 	for i, step := len(n)-1, 1; i >= 0; i-- {
 		strides[i] = step
 		step *= n[i]
 	}
 	how, last := "strides", l.dims(strides...)
-	if any {
+	if free {
 		how, last = "tag", tagAny
 	}
 	if l.major == 3 {
@@ -272,8 +272,8 @@ type peer struct {
 	size      int
 }
 
-// prepare makes the convolution of a batch in one direction, in the arrangements that the library chooses.
-// x, w and dy are in row-major order.
+// prepare makes the convolution of a batch in one direction, in the arrangements
+// that the library chooses. x, w and dy are in row-major order.
 func (l *library) prepare(s conv.Shape, batch int, d Direction, x, w, dy []float32) (*peer, error) {
 	shapes := [3][]int{{batch, s.C, s.H, s.W}, {s.O, s.C, s.KH, s.KW}, {batch, s.O, s.OutH(), s.OutW()}}
 	if s.Groups > 1 {

@@ -43,6 +43,27 @@ func ResNet50() []Layer {
 	return layers
 }
 
+// Others returns convolutions of other kinds: small groups as in ResNeXt, groups
+// of a block, and layers of DeepSpeech2, KAGGLE and ResNeXt-110.
+func Others() []Layer {
+	var layers []Layer
+	for _, g := range [][3]int{{32, 32, 32}, {64, 16, 32}, {128, 8, 32}, {64, 32, 16}, {256, 8, 32}, {128, 32, 8}} {
+		s := square(g[0], g[1], g[0], 3, 1)
+		s.Groups = g[2]
+		layers = append(layers, Layer{s, 1})
+	}
+	for _, s := range []conv.Shape{
+		{C: 1, H: 64, W: 161, O: 32, KH: 11, KW: 41, StrideH: 2, StrideW: 2, PadH: 5, Groups: 1},
+		{C: 32, H: 32, W: 61, O: 32, KH: 11, KW: 21, StrideH: 1, StrideW: 2, PadH: 5, Groups: 1},
+		square(32, 48, 64, 5, 1),
+		square(64, 23, 128, 3, 1),
+		square(16, 28, 16, 3, 1),
+	} {
+		layers = append(layers, Layer{s, 1})
+	}
+	return layers
+}
+
 // square is a k×k convolution of square pictures, padded to keep their size.
 func square(c, size, o, k, stride int) conv.Shape {
 	return conv.Shape{

@@ -44,6 +44,7 @@ numbers change while a job runs.`,
 		planCommand(a),
 		checkpointCommand(a),
 		doctorCommand(a),
+		benchCommand(a),
 		memberCommand(a),
 	)
 	root.SetHelpCommand(helpCommand(root))

@@ -1,5 +1,5 @@
 // Command convbench prints how package compute/cpu/conv compares with oneDNN on
-// one thread over the 53 convolutions of ResNet-50; see package benchmarks/conv.
+// one thread, by default over the 53 convolutions of ResNet-50; see package benchmarks/conv.
 package main
 
 import (
@@ -22,8 +22,13 @@ func main() {
 	flag.DurationVar(&o.Slice, "slice", 0, "length of a turn (default 10ms)")
 	only := flag.String("only", "", "measure only layers whose shape contains this")
 	flag.StringVar(&o.Level, "level", "", "plain, avx2 or avx512 (default: the process's level)")
+	others := flag.Bool("others", false, "measure groups and layers of other networks instead of ResNet-50")
 	flag.Parse()
-	for _, l := range conv.ResNet50() {
+	layers := conv.ResNet50()
+	if *others {
+		layers = conv.Others()
+	}
+	for _, l := range layers {
 		if strings.Contains(l.Shape.String(), *only) {
 			o.Layers = append(o.Layers, l)
 		}
