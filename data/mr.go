@@ -1,6 +1,7 @@
 package data
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -35,7 +36,8 @@ func mrFiles() [2]string { return [2]string{mrNeg, mrPos} }
 
 // OpenMR reads the sentence polarity set of Pang and Lee (2005), as CNN-rand
 // is trained on it (Kim 2014): rt-polarity.neg (label 0) and rt-polarity.pos
-// (label 1) in dir or in dir/rt-polaritydata, one sentence a line.
+// (label 1) in dir or in dir/rt-polaritydata, one sentence a line, each ended by a
+// newline.
 //
 // Inputs of a batch: [N,T] int32 tokens, [N] int32 labels. T is the longest
 // sentence of the whole set, at least 5; shorter ones are padded with 0 at the
@@ -76,7 +78,14 @@ func readText(op, path string, label int32, limit int, lex *lexicon, dst *senten
 	if err != nil {
 		return systemError(op, path, err, "check the disk, or fetch the file again")
 	}
-	return parseText(op, path, text, label, limit, lex, dst)
+	if err := parseText(op, path, text, label, limit, lex, dst); err != nil {
+		return err
+	}
+	if !bytes.HasSuffix(text, []byte{'\n'}) { // half a sentence looks like a whole one
+		return &Error{Op: op, Path: path, Kind: Truncated, Detail: fmt.Sprintf("line %d, the last, does not end with a newline", bytes.Count(text, []byte{'\n'})+1),
+			Do: "the file was cut: fetch it again; or end the line if it is whole"}
+	}
+	return nil
 }
 
 // newMR makes the set of all sentences.

@@ -150,6 +150,8 @@ func TestMRErrors(t *testing.T) {
 		{"a file", filepath.Join(put(t, "x.tar.gz", "\x1f\x8b\x08"), "x.tar.gz"), BadFormat, []string{"x.tar.gz", "gzip", "folder"}},
 		{"empty", put(t, mrNeg, good, mrPos, bad("empty.txt")), Empty, []string{mrPos, "0 bytes"}},
 		{"blank", put(t, mrNeg, bad("blank.txt"), mrPos, good), Empty, []string{mrNeg, "white space"}},
+		{"cut", put(t, mrNeg, good, mrPos, good+"a fine fi"), Truncated, []string{mrPos, "line 2", "newline", "fetch it again"}},
+		{"one line, cut", put(t, mrNeg, "a ba", mrPos, good), Truncated, []string{mrNeg, "line 1"}},
 		{"nul", put(t, mrNeg, bad("nul_bytes.txt"), mrPos, good), BadFormat, []string{mrNeg, "offset 8"}},
 		{"utf16", put(t, mrNeg, bad("utf16.txt"), mrPos, good), BadFormat, []string{mrNeg, "UTF-16"}},
 		{"zip", put(t, mrNeg, bad("text8.zip"), mrPos, good), BadFormat, []string{mrNeg, "zip"}},

@@ -86,7 +86,7 @@ func (c *Controller) advance() {
 		return
 	}
 	now, want := c.counts(), c.target
-	c.setState(Rescaling, fmt.Sprintf("from %d servers, %d workers to %d, %d", now[0], now[1], want.servers, want.workers))
+	c.setState(Rescaling, fmt.Sprintf("from (%d,%d) to (%d,%d)", now[0], now[1], want.servers, want.workers))
 	t := &transition{source: FromPeers, command: cmd, before: before, reason: "rescale"}
 	if err := c.begin(t, want.servers, want.workers); err != nil {
 		c.answer(cmd.id, err.Error())

@@ -3,6 +3,7 @@ package elastic
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"optimus/data/order"
 	"optimus/paa"
@@ -21,6 +22,7 @@ const (
 // Config is what a controller must know about its job. Durations are in ticks:
 // the machine has no clock.
 type Config struct {
+	Tick   time.Duration // how long a tick takes, for what people read; 0: they read ticks
 	Mode   Mode
 	Plan   order.Plan // which examples form a step
 	Steps  int64      // the job's length; asp and ssp: pushes at most

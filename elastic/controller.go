@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"fmt"
+	"time"
 
 	"optimus/data/order"
 )
@@ -132,13 +133,21 @@ func (c *Controller) Tick() {
 		}
 		switch {
 		case !p.hello && c.now-p.born > c.cfg.StartLimit:
-			c.lost(p.Member, fmt.Sprintf("did not start within %d ticks", c.cfg.StartLimit))
+			c.lost(p.Member, fmt.Sprintf("did not start within %s", c.span(c.cfg.StartLimit)))
 		case p.hello && c.now-p.heard > c.cfg.Detect:
-			c.lost(p.Member, fmt.Sprintf("not heard of for %d ticks", c.now-p.heard))
+			c.lost(p.Member, fmt.Sprintf("not heard of for %s", c.span(c.now-p.heard)))
 		}
 	}
 	c.checkDeadline()
 	c.tickLease()
+}
+
+// span is a number of ticks for people.
+func (c *Controller) span(ticks int) string {
+	if c.cfg.Tick <= 0 {
+		return fmt.Sprintf("%d ticks", ticks)
+	}
+	return fmt.Sprintf("%.1f s", (time.Duration(ticks) * c.cfg.Tick).Seconds())
 }
 
 // Receive takes a message of a member.

@@ -117,7 +117,7 @@ func (c *Controller) recover(r recovery) {
 	if c.serverGone() {
 		written := func(sn *snapshot) bool { return sn.whole } // its manifest is being written
 		if c.newest == nil && !slices.ContainsFunc(c.snaps, written) {
-			c.fail(r.reason + "; its pieces had no other copy and no checkpoint was taken yet: train with --checkpoint-every N")
+			c.fail(r.reason + "; its pieces had no other copy and " + c.unsaved())
 			return
 		}
 		t.source, t.skip = FromCheckpoint, 0
@@ -141,6 +141,18 @@ func (c *Controller) recover(r recovery) {
 		return
 	}
 	c.advance() // a paused job may have a command waiting
+}
+
+// unsaved says why there is no checkpoint to go back to, and what to do.
+func (c *Controller) unsaved() string {
+	switch n := c.cfg.CheckpointEvery; {
+	case n <= 0:
+		return "no checkpoint was taken yet: train with --checkpoint-every N"
+	case n == 1:
+		return "no checkpoint was taken to its end yet: start it anew"
+	default:
+		return fmt.Sprintf("no checkpoint was taken to its end yet: start it anew with --checkpoint-every below %d", n)
+	}
 }
 
 // staying counts the workers that can go on.

@@ -291,7 +291,7 @@ func (c *Controller) abort(reason string, retry bool) {
 		c.queue = slices.Insert(c.queue, 0, t.command)
 	default:
 		n := c.counts()
-		c.answer(t.command.id, fmt.Sprintf("given up in phase %s: %s; the job goes on with %d servers and %d workers", t.phase, reason, n[0], n[1]))
+		c.answer(t.command.id, fmt.Sprintf("given up in phase %s: %s; the job goes on with (%d,%d)", t.phase, reason, n[0], n[1]))
 	}
 	if t.command.id != 0 {
 		c.target = t.before
@@ -323,12 +323,12 @@ func (c *Controller) checkDeadline() {
 	}
 	t.stalled = 0
 	if t.phase == phaseVerify {
-		c.fail(fmt.Sprintf("%s; no checkpoint was found whole within %d ticks: look at the disk", t.reason, c.cfg.PhaseLimit))
+		c.fail(fmt.Sprintf("%s; no checkpoint was found whole within %s: look at the disk", t.reason, c.span(c.cfg.PhaseLimit)))
 		return
 	}
 	for _, p := range c.sorted() {
 		if t.waiting[p.Member] && c.next == t {
-			c.lost(p.Member, fmt.Sprintf("did not finish phase %s within %d ticks", t.phase, c.cfg.PhaseLimit))
+			c.lost(p.Member, fmt.Sprintf("did not finish phase %s within %s", t.phase, c.span(c.cfg.PhaseLimit)))
 		}
 	}
 }

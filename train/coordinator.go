@@ -90,7 +90,7 @@ func (c *coordinator) run(ctx context.Context, tick, grace time.Duration) error 
 			c.rec.waiting(c.ctl.Waiting(), why)
 		case <-interrupt:
 			interrupt = nil
-			c.ctl.Stop(!errors.Is(context.Cause(ctx), errAtOnce), context.Cause(ctx).Error())
+			c.interrupted(context.Cause(ctx))
 		case <-deadline:
 			for m := range c.running {
 				c.log.Warn("member did not leave in time", "member", m.String())
@@ -100,6 +100,18 @@ func (c *coordinator) run(ctx context.Context, tick, grace time.Duration) error 
 		}
 		c.drain()
 	}
+}
+
+// interrupted ends the job. That it was asked to end is on record first: what ends
+// the process before the last checkpoint is written was asked for as well.
+func (c *coordinator) interrupted(cause error) {
+	if state, _ := c.ctl.State(); state.Final() {
+		return
+	}
+	if err := c.journal.Append(elastic.Entry{Kind: "stop", Reason: cause.Error()}); err != nil {
+		c.log.Warn("the stop is not on record", "error", err)
+	}
+	c.ctl.Stop(!errors.Is(cause, errAtOnce), cause.Error())
 }
 
 // errAtOnce, as a context's cause, ends the job without a checkpoint.

@@ -78,9 +78,10 @@ func writeShard(l *layout, id, step int64, server int, parts []pieces.Part) (jso
 		shard.Pieces = append(shard.Pieces, checkpoint.PieceState{Block: p.Block, Offset: p.Offset, Size: p.Size,
 			Params: p.Params, Slots: p.Slots, Updates: p.Updates})
 	}
-	file, err := checkpoint.WriteShard(checkpoint.OS{}, checkpoint.Dir(l.Checkpoints, id, step),
-		checkpoint.Stamp{Sequence: id, Step: step, Slots: l.Optimizer.SlotNames()}, shard)
+	dir := checkpoint.Dir(l.Checkpoints, id, step)
+	file, err := checkpoint.WriteShard(checkpoint.OS{}, dir, checkpoint.Stamp{Sequence: id, Step: step, Slots: l.Optimizer.SlotNames()}, shard)
 	if err != nil {
+		_ = os.Remove(dir) // unless another server has written into it
 		return nil, err
 	}
 	return json.Marshal(file)

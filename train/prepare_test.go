@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"optimus/elastic"
+	"optimus/internal/failure"
 	"optimus/spec"
 )
 
@@ -66,7 +67,7 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	if _, err := Run(t.Context(), j, o); err == nil { // it has a checkpoint
 		t.Fatal("it was started over")
 	}
-	if _, err := FindCheckpoint(o.Root, "mine"); err != nil {
+	if _, _, err := FindCheckpoint(o.Root, "mine"); err != nil {
 		t.Errorf("after a refused start: %v", err)
 	}
 }
@@ -106,7 +107,7 @@ func TestStoppedAdvice(t *testing.T) {
 	if got := stop(j, StopAtOnce); !strings.HasSuffix(got, "go on with --resume job") {
 		t.Error(got)
 	}
-	dir, err := FindCheckpoint(o.Root, "job")
+	dir, _, err := FindCheckpoint(o.Root, "job")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,5 +191,42 @@ func TestRescaleBounds(t *testing.T) {
 	}()
 	if r, err := Run(ctx, j, o); err == nil || r.Servers != 1 {
 		t.Errorf("result %+v, %v", r, err)
+	}
+}
+
+// A folder of checkpoints is one job's: not two's at once, and another's only to
+// go on from there.
+func TestRunsDoNotShareCheckpoints(t *testing.T) {
+	o, first := testOptions(t), testJob(1, 1)
+	o.Task, first.Name, first.CheckpointDir = lin1(1, 2), "first", t.TempDir()
+	second := first
+	second.Name, second.Epochs = "second", 5
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var once sync.Once
+	o.Notify = func(s spec.Status) {
+		if s.Step > 0 {
+			once.Do(func() {
+				quiet := o
+				quiet.Notify = nil
+				if _, err := Run(t.Context(), second, quiet); failure.KindOf(err) != failure.Conflict || !strings.Contains(err.Error(), "a job that is running") {
+					t.Errorf("at once: %v", err)
+				}
+			})
+		}
+	}
+	if _, err := Run(ctx, first, o); err != nil {
+		t.Fatal(err)
+	}
+	o.Notify = nil
+	if _, err := Run(ctx, second, o); failure.KindOf(err) != failure.Conflict || !strings.Contains(err.Error(), "it holds the checkpoints of job first") {
+		t.Errorf("after the other: %v", err)
+	}
+	if left, err := os.ReadDir(o.Root); err != nil || len(left) != 1 {
+		t.Errorf("refused starts left %v, %v", left, err)
+	}
+	second.Resume = "first"
+	if r, err := Run(ctx, second, o); err != nil || filepath.Dir(r.Checkpoint) != first.CheckpointDir {
+		t.Errorf("going on: %+v, %v", r, err)
 	}
 }

@@ -30,7 +30,8 @@ type recorder struct {
 	sha       string
 	savedID   int64 // of the last checkpoint
 	savedStep int64
-	stale     int64 // largest staleness seen
+	unsaved   string // why the last checkpoint was not written, as a reason; empty if it was
+	stale     int64  // largest staleness seen
 
 	started  time.Time
 	last     time.Time // of the last step
@@ -112,12 +113,16 @@ func (r *recorder) hello(m elastic.Message) {
 	r.mu.Unlock()
 }
 
+// NotSaved begins the reason in the status of a job whose last checkpoint could
+// not be written. It trains on.
+const NotSaved = "the last checkpoint was not written: "
+
 // waiting shows whom a transition waits for, as long as it does; why is the
-// reason of the state.
+// reason of the state. A job that has neither tells if it could not be saved.
 func (r *recorder) waiting(whom, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.status.Reason = cmp.Or(whom, why)
+	r.status.Reason = cmp.Or(whom, why, r.unsaved)
 }
 
 func (r *recorder) write(rec telemetry.Record) { r.out.Write(rec) } // its first error comes back from Close
@@ -146,6 +151,10 @@ func (r *recorder) event(e elastic.Event, gen *elastic.Generation) {
 		r.write(telemetry.Skipped{Time: time.Now(), Generation: e.Gen, Step: e.Step, Worker: e.Member.ID, Cause: e.Reason})
 	case elastic.SnapshotLost:
 		r.write(telemetry.Checkpoint{Time: time.Now(), Generation: e.Gen, Step: e.Step, Error: e.Reason})
+		r.mu.Lock()
+		r.unsaved = NotSaved + e.Reason
+		r.status.Reason = r.unsaved
+		r.mu.Unlock()
 	case elastic.StateChanged:
 		r.mu.Lock()
 		r.status.State, r.status.Reason = stateOf(e.State), e.Reason
@@ -367,6 +376,10 @@ func (r *recorder) checkpoint(s elastic.SnapshotTaken, dir, sha string, err erro
 		if s.ID >= r.savedID { // a later one may have been quicker
 			r.status.LastCheckpoint, r.sha, r.savedStep, r.savedID = dir, sha, s.Step, s.ID
 		}
+		if r.status.Reason == r.unsaved {
+			r.status.Reason = ""
+		}
+		r.unsaved = ""
 		r.mu.Unlock()
 	}
 	r.changed()

@@ -185,3 +185,62 @@ func TestDamagedStart(t *testing.T) {
 		checkWhole(t, r.Checkpoint)
 	}
 }
+
+// TestDamagedResume: a job that is resumed by its name goes on from its newest
+// whole checkpoint, and its log names those that are damaged; one checkpoint that
+// is named itself must be whole.
+func TestDamagedResume(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	o, job := testOptions(t), testJob(2, 2)
+	o.Task, job.Name, job.Epochs, job.Keep = lin1(1, 2, 3, 4), "job", 1, 100
+	var saved []string
+	for range 3 {
+		r, err := Run(t.Context(), job, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		saved = append(saved, r.Checkpoint)
+		job.Resume, job.Epochs = "job", job.Epochs+1
+	}
+	flip(t, saved[2])
+	dir, damaged, err := FindCheckpoint(o.Root, "job")
+	if err != nil || dir != saved[1] || len(damaged) != 1 || damaged[0].Dir != saved[2] {
+		t.Fatalf("found %s, passed over %v, %v", dir, damaged, err)
+	}
+	job.Resume = saved[2]
+	if _, err := Run(t.Context(), job, o); failure.KindOf(err) != failure.Corrupt {
+		t.Errorf("from the damaged one itself: %v", err)
+	}
+	job.Resume = "job"
+	r, err := Run(t.Context(), job, o)
+	if err != nil || r.Steps != 4 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	log, err := os.ReadFile(filepath.Join(o.Root, "job", "logs", "job.log"))
+	if err != nil || !strings.Contains(string(log), "damaged and passed over\" dir="+saved[2]) {
+		t.Errorf("log %s, %v", log, err)
+	}
+	for _, dir := range []string{saved[0], saved[1], r.Checkpoint} {
+		flip(t, dir)
+	}
+	if _, _, err := FindCheckpoint(o.Root, "job"); failure.KindOf(err) != failure.Corrupt || !strings.Contains(err.Error(), r.Checkpoint) {
+		t.Errorf("none is whole: %v", err)
+	}
+}
+
+// TestDamagedNothingSaved: a job that loses a server before its first checkpoint
+// advises what was not done yet.
+func TestDamagedNothingSaved(t *testing.T) {
+	for every, want := range map[int]string{0: "train with --checkpoint-every N", 100000: "start it anew with --checkpoint-every below 100000"} {
+		j := newCounter(t, spec.BSP, 2, 2)
+		j.spec.CheckpointEvery = every
+		j.slowly()
+		kill := j.killer()
+		j.start(t.Context())
+		j.step(2)
+		kill(elastic.Server, 1)
+		if _, err := j.wait(); failure.KindOf(err) != failure.LostMember || !strings.Contains(err.Error(), want) {
+			t.Errorf("checkpoints every %d steps: %v", every, err)
+		}
+	}
+}

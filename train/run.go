@@ -91,7 +91,9 @@ type run struct {
 	file    *os.File
 	out     *telemetry.Writer
 	log     *os.File
+	saves   io.Closer // keeps other runs out of the folder of the checkpoints
 	from    *elastic.Newest
+	damaged []checkpoint.Info // newer than from and passed over
 	past    elastic.Past
 	first   int64 // sequence of the run's first checkpoint
 
@@ -139,6 +141,9 @@ func (r *run) openDir() (err error) {
 	}
 	j.Name = r.dir.Name
 	if r.lock, err = r.dir.Lock(); err != nil {
+		if failure.KindOf(err) != failure.Conflict { // else the folder is another run's
+			err = errors.Join(err, r.dir.Discard())
+		}
 		return err
 	}
 	r.layout.Checkpoints = r.dir.Checkpoints()
@@ -147,13 +152,13 @@ func (r *run) openDir() (err error) {
 			return err
 		}
 	}
-	if err := r.resume(); err != nil {
-		return err
-	}
 	if err := tryFolder(r.layout.Checkpoints); err != nil {
 		return failure.E("train", r.layout.Checkpoints, "", err, "choose a folder that can be written")
 	}
-	return nil
+	if r.saves, err = rundir.LockFolder(r.layout.Checkpoints); err != nil {
+		return err
+	}
+	return r.resume()
 }
 
 // tryFolder makes the folder if need be and tries that a file can be made in it:
@@ -173,18 +178,15 @@ func tryFolder(dir string) error {
 func (r *run) resume() error {
 	j := r.layout.Job
 	if j.Resume == "" {
-		if info, err := checkpoint.Newest(checkpoint.OS{}, r.layout.Checkpoints); err == nil {
-			return failure.E("train", j.Name, failure.AlreadyExists, fmt.Errorf("the job already has a checkpoint at step %d", info.Step),
-				fmt.Sprintf("go on with --resume %s, or take another --job NAME", j.Name))
-		}
-		return nil
+		return r.mayWrite("")
 	}
-	dir, err := FindCheckpoint(r.o.Root, j.Resume)
+	dir, damaged, err := FindCheckpoint(r.o.Root, j.Resume)
 	if err != nil {
 		return err
 	}
-	if err := checkpoint.Verify(checkpoint.OS{}, dir); err != nil {
-		return err // before anything is trained on damaged values
+	r.damaged = damaged
+	if err := r.mayWrite(dir); err != nil {
+		return err
 	}
 	c, err := checkpoint.Load(checkpoint.OS{}, dir)
 	if err != nil {
@@ -221,28 +223,34 @@ func (r *run) resume() error {
 	return nil
 }
 
-// FindCheckpoint turns the argument of --resume, a job's name or a folder, into
-// the folder of one checkpoint: the newest complete one. A job goes before a
-// folder of the same name.
-func FindCheckpoint(root, where string) (string, error) {
-	d, err := rundir.Open(root, where)
-	if err == nil {
-		at := d.Checkpoints()
-		if l, err := readLayout(d.Spec()); err == nil && l.Checkpoints != "" {
-			at = l.Checkpoints
-		}
-		newest, err := checkpoint.Newest(checkpoint.OS{}, at)
-		return newest.Dir, err
+// mayWrite refuses a folder of checkpoints whose newest one is not of the history
+// that the job goes on with: they would be taken for one job's. A job may go on
+// in the folder that it resumes from, whoever wrote there.
+func (r *run) mayWrite(from string) error {
+	j, root := r.layout.Job, r.layout.Checkpoints
+	newest, err := checkpoint.Newest(checkpoint.OS{}, root)
+	if err != nil {
+		return nil // there is none
 	}
-	info, serr := os.Stat(where)
-	if serr != nil || !info.IsDir() {
-		return "", err
+	var owner struct {
+		Name string `json:"name"`
 	}
-	if _, err := os.Stat(filepath.Join(where, "manifest.json")); err == nil {
-		return where, nil
+	_ = json.Unmarshal(newest.Manifest.Spec, &owner) // one that names nobody is taken for the job's own
+	switch {
+	case owner.Name != "" && owner.Name != j.Name && (from == "" || !sameFolder(filepath.Dir(from), root)):
+		return failure.E("train", root, failure.Conflict, fmt.Errorf("it holds the checkpoints of job %s, the newest at step %d", owner.Name, newest.Step),
+			"choose another --checkpoint-dir, or go on from there with --resume")
+	case from == "":
+		return failure.E("train", j.Name, failure.AlreadyExists, fmt.Errorf("the job already has a checkpoint at step %d", newest.Step),
+			fmt.Sprintf("go on with --resume %s, or take another --job NAME", j.Name))
 	}
-	newest, err := checkpoint.Newest(checkpoint.OS{}, where)
-	return newest.Dir, err
+	return nil
+}
+
+func sameFolder(a, b string) bool {
+	x, errx := os.Stat(a)
+	y, erry := os.Stat(b)
+	return errx == nil && erry == nil && os.SameFile(x, y)
 }
 
 // openFiles opens journal, telemetry and log, which go on where a run before
@@ -270,6 +278,9 @@ func (r *run) openFiles() error {
 		return failure.E("train", r.dir.JobLog(), "", err, "choose a state folder that can be written")
 	}
 	r.o.Log = jobLog(r.log, r.o.Log)
+	for _, d := range r.damaged {
+		r.o.Log.Warn("checkpoint is damaged and passed over", "dir", d.Dir, "step", d.Step, "why", d.Err)
+	}
 	var id [8]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return err
@@ -322,6 +333,9 @@ func (r *run) close() {
 	if r.log != nil {
 		r.log.Close()
 	}
+	if r.saves != nil {
+		r.saves.Close()
+	}
 	if r.lock != nil { // else the folder is another run's
 		if !r.started {
 			r.dir.Discard()
@@ -344,7 +358,7 @@ func (r *run) controller() (*elastic.Controller, error) {
 	}
 	ticks := func(d time.Duration) int { return max(1, int(d/t.Tick)) }
 	skips := j.NonFiniteLimit
-	return elastic.NewController(elastic.Config{Mode: l.mode(), Plan: l.Plan, Steps: l.Steps, Epochs: l.Epochs, Chunk: 4 * l.Plan.Batch,
+	return elastic.NewController(elastic.Config{Tick: t.Tick, Mode: l.mode(), Plan: l.Plan, Steps: l.Steps, Epochs: l.Epochs, Chunk: 4 * l.Plan.Batch,
 		Rule: string(j.Assignment), Sizes: sizes(l.Params), Aux: sizes(l.Aux), MinWorkers: least, Evaluate: l.Validation > 0,
 		CheckpointEvery: int64(j.CheckpointEvery), StopOnNonFinite: j.NonFinite == spec.Stop, SkipLimit: skips,
 		Detect: ticks(t.Detect), StartLimit: ticks(2 * time.Minute), PhaseLimit: ticks(2 * time.Minute), LeaseTicks: ticks(t.Lease),

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -16,6 +15,7 @@ import (
 	"optimus/internal/rundir"
 	"optimus/spec"
 	"optimus/telemetry"
+	"optimus/train"
 )
 
 // asked is what a job's folder says about what was asked for. A job that a newer
@@ -65,20 +65,20 @@ func endedStatus(d *rundir.Dir) (spec.Status, error) {
 		s.Servers, s.Workers, s.Generation = h.past.Servers, h.past.Workers, uint64(h.past.Generation)
 	}
 	s.Rescales = append(s.Rescales, h.rescales...)
-	switch last := spec.State(h.past.State); {
-	case last.Final():
-		s.State, s.Reason = last, h.reason
-	case last == "" && h.past.Generation == 0:
+	switch {
+	case h.state != "":
+		s.State, s.Reason = h.state, h.reason
+	case h.reason != "":
+		s.State, s.Reason = spec.Stopped, h.reason+", and ended before its checkpoint was written"
+	case h.past.Generation == 0:
 		s.Reason = "it never began"
-	case last == "": // the journal names only changes
-		s.Reason = "its process died"
 	default:
-		s.Reason = fmt.Sprintf("its process died while it was %s", last)
+		s.Reason = "its process died"
 	}
 	if err := readTelemetry(d.Telemetry(), a.Plan.Examples, &s); err != nil {
 		return s, err
 	}
-	if root, err := checkpointRoot(d); err == nil {
+	if root, err := train.CheckpointRoot(d); err == nil {
 		if newest, err := checkpoint.Newest(checkpoint.OS{}, root); err == nil {
 			s.LastCheckpoint = newest.Dir
 		}

@@ -36,22 +36,26 @@ func main() {
 	os.Exit(code)
 }
 
-// interruptible returns a context that the first SIGINT or SIGTERM ends, naming
-// it as the cause: a job then writes a checkpoint. The second ends the program at
-// once, and with it its children.
+// interruptible returns a context that the first SIGINT, SIGTERM or, unless the
+// program was started to ignore it (nohup), SIGHUP ends, naming it as the cause: a
+// job then writes a checkpoint. The second ends the program at once, and with it
+// its children; but not a SIGHUP, which a terminal that closes may send twice.
 func interruptible() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
-		s, ok := <-signals
-		if !ok {
-			return
-		}
-		number, _ := s.(syscall.Signal)
-		cancel(fmt.Errorf("interrupted by %s", unix.SignalName(number)))
-		if _, ok = <-signals; ok {
-			os.Exit(130)
+		for s := range signals {
+			switch number, _ := s.(syscall.Signal); {
+			case ctx.Err() == nil:
+				cancel(fmt.Errorf("interrupted by %s", unix.SignalName(number)))
+			case number != syscall.SIGHUP:
+				fmt.Fprintln(os.Stderr, "optimus: interrupted again: it ends at once, and what was not saved is lost")
+				os.Exit(130)
+			}
 		}
 	}()
 	return ctx, func() {

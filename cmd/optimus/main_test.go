@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -60,7 +61,19 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "oneline": oneLine, "json": jsonValue, "save": save, "flip": flip,
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "mounts" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return mounts(), nil
+		},
 	})
+}
+
+// mounts reports whether a small disk can be mounted in a namespace of its own,
+// which some systems forbid.
+func mounts() bool {
+	return exec.Command("unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=64k none /mnt").Run() == nil
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {
@@ -112,6 +125,7 @@ func TestErrors(t *testing.T) {
 		{"train cnn-rand --workers 5:2", 2, `optimus train: --workers is "5:2"; allowed: N or MIN:MAX with 1 <= MIN <= MAX <= 4096`},
 		{"train cnn-rand --steps 99999999999999999999", 2, "optimus train: --steps is \"99999999999999999999\"; allowed: a whole number of up to 18 digits"},
 		{"train cnn-rand --steps -1", 2, "optimus train: --steps is -1; allowed: at least 0; see `optimus train --help`"},
+		{"train cnn-rand --batch 0", 2, "optimus train: --batch is 0; allowed: at least 1; see `optimus train --help`"},
 		{"train cnn-rand --job A --momentum 2 --max-time -1s", 2, "optimus train: --job is \"A\"; allowed: 1 to 50 characters of a-z, 0-9 and '-', first a letter, last a letter or digit; " +
 			"--max-time is -1s; allowed: a positive duration such as 90s or 2h, or 0 for no limit; --momentum is 2; allowed: at least 0 and below 1; see `optimus train --help`"},
 		{"train cnn-rand --seed -1", 2, `optimus train: --seed is "-1"; allowed: 0 to 18446744073709551615`},

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ func memberCommand(a *app) *cobra.Command {
 		Short:  "Run one task of a job (started by train)",
 		Hidden: true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			signal.Ignore(os.Interrupt) // the terminal's Ctrl-C is for the supervisor
+			signal.Ignore(os.Interrupt, syscall.SIGHUP) // the terminal's are for the supervisor
 			self.Role = elastic.Role(role)
 			return train.RunMember(c.Context(), layout, socket, self, logger(a.stderr))
 		},

@@ -6,14 +6,17 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
 	"optimus/spec"
+	"optimus/train"
 )
 
 // every is the least time between two progress lines.
@@ -30,10 +33,12 @@ type progress struct {
 	lines chan string   // to be written, so that a slow reader never holds the job up
 	wrote chan struct{} // closed when all are
 
-	mu    sync.Mutex
-	last  spec.Status
-	shown time.Time
-	named bool
+	mu      sync.Mutex
+	last    spec.Status
+	shown   time.Time
+	named   bool
+	unsaved string // why checkpoints are not written, without its numbers; empty if they are
+	saved   string // the last checkpoint before that
 }
 
 func newProgress(w io.Writer, j spec.TrainingJob, logged bool) *progress {
@@ -47,8 +52,6 @@ func newProgress(w io.Writer, j spec.TrainingJob, logged bool) *progress {
 	}()
 	if !logged && redraws(w) {
 		p.bars = mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(150*time.Millisecond))
-		p.bar = p.bars.AddBar(0, mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.left() })),
-			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return p.right() })))
 	}
 	return p
 }
@@ -75,11 +78,14 @@ func (p *progress) show(s spec.Status) {
 		if p.generated {
 			text = fmt.Sprintf("no --data given: training %s on a generated set of the same shape, whose labels can be learned\n", p.workload) + text
 		}
+		p.write(text)
 		if p.bars != nil {
-			fmt.Fprint(p.bars, text)
-		} else {
-			p.write(text)
+			p.bar = p.bars.AddBar(0, mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.left() })),
+				mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return p.right() })))
 		}
+	}
+	if text := p.saving(s); text != "" {
+		p.write(text + "\n")
 	}
 	if p.bar != nil {
 		p.bar.SetTotal(int64(s.Steps), false)
@@ -92,8 +98,34 @@ func (p *progress) show(s spec.Status) {
 	}
 }
 
-// write leaves a line out when too many wait already.
+// saving tells of a checkpoint that was not written, once until the cause is
+// another one or a checkpoint is written again.
+func (p *progress) saving(s spec.Status) string {
+	why, failed := strings.CutPrefix(s.Reason, train.NotSaved)
+	cause := strings.Map(func(r rune) rune { // numbers of steps and bytes make no other cause
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, why)
+	switch {
+	case failed && cause != p.unsaved:
+		p.unsaved, p.saved = cause, s.LastCheckpoint
+		return "warning: " + s.Reason
+	case !failed && p.unsaved != "" && s.LastCheckpoint != p.saved:
+		p.unsaved = ""
+		return "checkpoints are written again: " + s.LastCheckpoint
+	}
+	return ""
+}
+
+// write shows lines above the bar, if there is one. It leaves them out when too
+// many wait already.
 func (p *progress) write(text string) {
+	if p.bars != nil {
+		fmt.Fprint(p.bars, text)
+		return
+	}
 	select {
 	case p.lines <- text:
 	default:
@@ -101,12 +133,13 @@ func (p *progress) write(text string) {
 }
 
 // line is a status in one line.
-func line(s spec.Status) string {
-	text := fmt.Sprintf("step %d", s.Step)
-	if s.Steps > 0 {
-		text += fmt.Sprintf("/%d", s.Steps)
+func line(s spec.Status) string { return steps(s) + " " + figures(s) }
+
+func steps(s spec.Status) string {
+	if s.Steps == 0 { // it ends with its epochs
+		return fmt.Sprintf("step %d", s.Step)
 	}
-	return text + " " + figures(s)
+	return fmt.Sprintf("step %d/%d", s.Step, s.Steps)
 }
 
 func figures(s spec.Status) string {
@@ -148,7 +181,7 @@ func shortened(reason string) string {
 func (p *progress) left() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return fmt.Sprintf("step %d/%d ", p.last.Step, p.last.Steps)
+	return steps(p.last) + " "
 }
 
 func (p *progress) right() string {
@@ -160,8 +193,10 @@ func (p *progress) right() string {
 func (p *progress) close() {
 	close(p.lines)
 	<-p.wrote
-	if p.bars != nil {
+	if p.bar != nil {
 		p.bar.Abort(false)
+	}
+	if p.bars != nil {
 		p.bars.Wait()
 	}
 }

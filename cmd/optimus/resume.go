@@ -21,11 +21,11 @@ import (
 
 // resumeJob takes the settings of the checkpoint to resume as the base; flags
 // that the user gave override them. Counts that were not given are those that
-// the job last had. Every byte of the checkpoint is checked first, so that damage
-// is told before anything starts.
+// the job last had. Every byte of the checkpoint has been checked; damaged ones
+// that were passed over for it are told.
 func resumeJob(c *cobra.Command, f *trainFlags) error {
 	where := f.job.Resume
-	dir, err := train.FindCheckpoint("", where)
+	dir, damaged, err := train.FindCheckpoint("", where)
 	if k := failure.KindOf(err); k == failure.NotFound || k == failure.InvalidArgument {
 		if !exists(where) {
 			return unknown("resume", "no job and no folder", where)
@@ -44,14 +44,17 @@ func resumeJob(c *cobra.Command, f *trainFlags) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return failure.E("find", dir, "", err, "give an absolute path")
 	}
-	if err := checkpoint.Verify(checkpoint.OS{}, dir); err != nil {
-		return err
+	for _, d := range damaged {
+		fmt.Fprintf(c.ErrOrStderr(), "passed over the checkpoint at step %d: %v\n", d.Step, d.Err)
 	}
 	r, err := checkpoint.Load(checkpoint.OS{}, dir)
 	if err != nil {
 		return err
 	}
 	stored := r.Manifest().Spec
+	if len(damaged) > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "going on from the newest whole one, at step %d\n", r.Manifest().Step)
+	}
 	r.Close()
 	given := map[string]string{}
 	c.Flags().Visit(func(fl *pflag.Flag) { given[fl.Name] = fl.Value.String() })
@@ -111,7 +114,8 @@ func lastCounts(d *rundir.Dir, j *spec.TrainingJob) error {
 // lastRuns is what a job's journal says.
 type lastRuns struct {
 	past     elastic.Past
-	reason   string               // of the last state
+	state    spec.State           // the last run's end; empty if it was killed
+	reason   string               // of that state, or of the stop that was asked for
 	rescales []spec.RescaleReport // when, from what, to what; no more is known here
 }
 
@@ -133,9 +137,13 @@ func readHistory(d *rundir.Dir) (h lastRuns, err error) {
 		}
 		switch e := entries[i]; e.Kind {
 		case "state":
+			h.state, h.reason = spec.State(e.State), e.Reason
+		case "stop":
 			h.reason = e.Reason
 		case "prepare":
-			began = e.Source == elastic.FromInit || e.Source == elastic.FromCheckpoint
+			if began = e.Source == elastic.FromInit || e.Source == elastic.FromCheckpoint; began {
+				h.state, h.reason = "", ""
+			}
 		case "commit":
 			has := [2]int{e.Servers, e.Workers}
 			if had != has && !began {

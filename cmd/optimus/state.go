@@ -1,16 +1,14 @@
 package main
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"optimus/elastic/checkpoint"
 	"optimus/internal/failure"
 	"optimus/internal/rundir"
+	"optimus/train"
 )
 
 // savedInfo is a checkpoint that was found, and the job that it was found by.
@@ -62,30 +60,11 @@ func savedByAll() ([]savedInfo, error) {
 
 // savedBy returns the checkpoints of a job.
 func savedBy(d *rundir.Dir) ([]savedInfo, error) {
-	root, err := checkpointRoot(d)
+	root, err := train.CheckpointRoot(d)
 	if err != nil {
 		return nil, err
 	}
 	return listSaved(d.Name, root)
-}
-
-// checkpointRoot is where a job has its checkpoints: where the run that wrote
-// its specification put them, else in its folder.
-func checkpointRoot(d *rundir.Dir) (string, error) {
-	text, err := os.ReadFile(d.Spec())
-	if errors.Is(err, fs.ErrNotExist) {
-		return d.Checkpoints(), nil
-	}
-	if err != nil {
-		return "", failure.E("read", d.Spec(), "", err, "check its permissions")
-	}
-	var job struct { // all that is needed, so that a newer program's jobs can be listed
-		Checkpoints string `json:"checkpoints"`
-	}
-	if err := json.Unmarshal(text, &job); err != nil {
-		return "", failure.E("read", d.Spec(), failure.Corrupt, err, "give the folder of the checkpoints instead of the job")
-	}
-	return cmp.Or(job.Checkpoints, d.Checkpoints()), nil
 }
 
 // savedIn returns the checkpoints of a folder, which may be a checkpoint itself

@@ -45,6 +45,9 @@ func statusCommand(a *app) *cobra.Command {
 	return c
 }
 
+// answerTime is how long a job may take to tell its status.
+const answerTime = 5 * time.Second
+
 // statusOf asks a running job, or reads how one that ended was left.
 func statusOf(ctx context.Context, d *rundir.Dir) (s spec.Status, err error) {
 	socket, err := d.Socket()
@@ -59,11 +62,28 @@ func statusOf(ctx context.Context, d *rundir.Dir) (s spec.Status, err error) {
 		return s, err
 	}
 	defer client.Close()
-	r, err := client.Status(ctx, &rpc.StatusRequest{})
-	if err != nil {
+	within, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	r, err := client.Status(within, &rpc.StatusRequest{})
+	switch {
+	case err == nil:
+		return s, json.Unmarshal(r.StatusJson, &s)
+	case errors.Is(err, rpc.ErrNotRunning): // it ended meanwhile
+		return endedStatus(d)
+	case within.Err() == nil || ctx.Err() != nil:
 		return s, err
 	}
-	return s, json.Unmarshal(r.StatusJson, &s)
+	return silentStatus(d)
+}
+
+// silentStatus is a job whose process does not answer, as its files tell. One that
+// is suspended, by Ctrl-Z or with its machine, has not failed.
+func silentStatus(d *rundir.Dir) (spec.Status, error) {
+	s, err := endedStatus(d)
+	if pid, running := d.Running(); running && err == nil {
+		s.State, s.Reason = spec.Running, fmt.Sprintf("process %d does not answer: it may be suspended", pid)
+	}
+	return s, err
 }
 
 func (a *app) statusOfAll(ctx context.Context) error {
@@ -93,7 +113,7 @@ func statusTable(list []spec.Status) table {
 		if !known.began.IsZero() {
 			age = humanAge(time.Since(known.began))
 		}
-		if s.Step > 0 && !s.State.Final() {
+		if s.Step > 0 && !s.State.Final() && s.ExamplesPerS > 0 { // NaN where the process does not answer
 			eta = humanETA(s.ETAS)
 			if known.Plan.Batch > 0 {
 				speed = fmt.Sprintf("%.1f", float64(s.ExamplesPerS)/float64(known.Plan.Batch))

@@ -34,9 +34,10 @@ func trainCommand(a *app) *cobra.Command {
 		Short: "Train a workload with servers and workers on this machine",
 		Long: `Train a workload with parameter servers and workers on this machine.
 
-While it runs, optimus rescale changes the counts from another terminal. Ctrl-C
-writes a checkpoint and leaves; a second Ctrl-C leaves at once. With --resume
-the workload and every setting that is not given come from the checkpoint.`,
+While it runs, optimus rescale changes the counts from another terminal. Ctrl-C,
+SIGTERM and SIGHUP (not under nohup) write a checkpoint and leave; a second
+Ctrl-C leaves at once. With --resume the workload and every setting that is not
+given come from the checkpoint.`,
 		Example: "  optimus train cnn-rand --servers 2 --workers 3\n  optimus train cnn-rand --data rt-polaritydata --launch process --epochs 12 -o json\n  optimus train --resume cnn-rand-1 --workers 5",
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.job.Resume != "" {
@@ -100,6 +101,9 @@ func (a *app) train(c *cobra.Command, f *trainFlags) error {
 			return failure.E("find", *path, "", err, "give an absolute path")
 		}
 		*path = abs
+	}
+	if c.Flags().Changed("batch") && j.Batch == 0 { // not given, it is the workload's
+		return usageError(c, &spec.FieldError{Field: "--batch", Value: 0, Allowed: "at least 1"}, "")
 	}
 	check := j
 	if check.Name == "" {

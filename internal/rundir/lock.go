@@ -34,7 +34,7 @@ func (d *Dir) Lock() (*Lock, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	if err := writePID(f); err != nil {
-		return nil, errors.Join(failure.E("write", d.lockPath(), "", err, "free space or make the folder writable"), f.Close())
+		return nil, errors.Join(cannotMake(d.Path, err), f.Close())
 	}
 	return &Lock{file: f}, nil
 }
@@ -55,6 +55,24 @@ func (d *Dir) acquire(f *os.File) error {
 				fmt.Sprintf("stop it with `optimus stop %s` or choose another --job", d.Name))
 		}
 		time.Sleep(pause)
+	}
+}
+
+// LockFolder keeps other runs out of a folder of checkpoints until what it returns
+// is closed: two jobs in one folder would overwrite each other's shards.
+func LockFolder(path string) (io.Closer, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, failure.E("lock", path, "", err, "choose a folder that can be read")
+	}
+	switch err := flock(f, unix.LOCK_EX|unix.LOCK_NB); {
+	case err == nil:
+		return f, nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return nil, errors.Join(failure.E("lock", path, failure.Conflict, errors.New("a job that is running has its checkpoints there"),
+			"choose another --checkpoint-dir"), f.Close())
+	default:
+		return nil, errors.Join(failure.E("lock", path, "", err, "choose a folder on a file system that has flock"), f.Close())
 	}
 }
 

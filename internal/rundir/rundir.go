@@ -215,5 +215,5 @@ func cannotMake(path string, err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = fmt.Errorf("%s %s: %w", p.Op, strings.TrimPrefix(p.Path, path+"/"), p.Err)
 	}
-	return failure.E("make the job's folder", path, "", err, "make it writable or set XDG_STATE_HOME to a folder that is")
+	return failure.E("make the job's folder", path, "", err, "make it writable, with space on its disk, or set XDG_STATE_HOME to a folder that is")
 }

@@ -231,6 +231,37 @@ func TestLockInOneProcess(t *testing.T) {
 	}
 }
 
+func TestLockFolder(t *testing.T) {
+	dir := t.TempDir()
+	first, err := rundir.LockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rundir.LockFolder(dir); failure.KindOf(err) != failure.Conflict || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "another --checkpoint-dir") {
+		t.Errorf("locked twice: %v", err)
+	}
+	other, err := rundir.LockFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(first.Close(), other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := rundir.LockFolder(dir)
+	if err != nil {
+		t.Fatalf("after its holder let go: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
+	if _, err := rundir.LockFolder(filepath.Join(dir, "nowhere")); failure.KindOf(err) != failure.NotFound {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestLockDiesWithItsProcess(t *testing.T) {
 	d := create(t, "job")
 	child := exec.Command(os.Args[0])
