@@ -75,7 +75,7 @@ func pictures(p *compute.Program) ([]*picture, error) {
 	list := make([]*picture, n)
 	for b := range p.Buffers {
 		members := kind.of(b)
-		if !any(wanted, members) || any(barred, members) {
+		if !anyOf(wanted, members) || anyOf(barred, members) {
 			continue
 		}
 		m := pictureOf(p, compute.Buf(b))
@@ -97,7 +97,7 @@ func pictureOf(p *compute.Program, b compute.Buf) *picture {
 	return m
 }
 
-func any(list []bool, at []int) bool {
+func anyOf(list []bool, at []int) bool {
 	for _, i := range at {
 		if list[i] {
 			return true
