@@ -25,7 +25,10 @@ type table struct {
 	spareRows   []int32
 	spareHave   []bool
 	spareValues []float32
-	ids         []int32
+
+	ids, asked []int32 // what is wanted next, and what was wanted last, as it came
+	sorted     []int32
+	next       int // the slot behind that set last
 }
 
 // newTable makes room for batches of up to n ids.
@@ -33,7 +36,7 @@ func newTable(p optim.Param, n int) *table {
 	width, limit := p.RowSize(), min(n, p.Shape[0])
 	return &table{
 		width: width, all: int32(p.Shape[0]),
-		ids:  make([]int32, 0, n),
+		ids: make([]int32, 0, n), asked: make([]int32, 0, n), sorted: make([]int32, 0, n),
 		rows: make([]int32, 0, limit), spareRows: make([]int32, 0, limit),
 		have: make([]bool, limit), spareHave: make([]bool, limit),
 		values: make([]float32, limit*width), spareValues: make([]float32, limit*width),
@@ -59,13 +62,20 @@ func (t *table) wantAll() {
 }
 
 // commit makes the wanted rows the working set. Rows that stay keep their values.
+// A step asks for its rows before and while it runs, so what is asked again is
+// answered without sorting.
 func (t *table) commit() []int32 {
-	slices.Sort(t.ids)
-	t.ids = slices.Compact(t.ids)
-	if slices.Equal(t.ids, t.rows) {
+	if slices.Equal(t.ids, t.asked) {
 		return t.rows
 	}
-	next, old := append(t.spareRows[:0], t.ids...), 0
+	t.ids, t.asked = t.asked, t.ids
+	t.sorted = append(t.sorted[:0], t.asked...)
+	slices.Sort(t.sorted)
+	t.sorted = slices.Compact(t.sorted)
+	if slices.Equal(t.sorted, t.rows) {
+		return t.rows
+	}
+	next, old := append(t.spareRows[:0], t.sorted...), 0
 	for i, row := range next {
 		for old < len(t.rows) && t.rows[old] < row {
 			old++
@@ -89,10 +99,16 @@ func (t *table) row(slot int) []float32 {
 	return t.values[slot*t.width : (slot+1)*t.width : (slot+1)*t.width]
 }
 
+// set sets part of a row. Rows that come in ascending order are found at once.
 func (t *table) set(row int32, offset int, v []float32) {
-	if s, ok := t.slot(row); ok {
+	s, ok := t.next, t.next < len(t.rows) && t.rows[t.next] == row
+	if !ok {
+		s, ok = t.slot(row)
+	}
+	if ok {
 		copy(t.row(s)[offset:offset+len(v)], v)
 		t.have[s] = true
+		t.next = s + 1
 	}
 }
 
