@@ -14,7 +14,7 @@ func BenchmarkPooling(b *testing.B) {
 		name string
 		win  Window
 		n    int
-	}{{"3x3s2", Square(3, 2, 1), 112}, {"2x2s2", Square(2, 2, 0), 56}, {"global", Global(7, 7), 7}} {
+	}{{"3x3s2", Square(3, 2, 1), 112}, {"2x2s2", Square(2, 2, 0), 56}, {"global", Square(7, 1, 0), 7}} {
 		p, err := New(c.win, c.n, c.n)
 		if err != nil {
 			b.Fatal(err)

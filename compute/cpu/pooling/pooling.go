@@ -35,11 +35,6 @@ func Square(k, stride, pad int) Window {
 	return Window{H: a, W: a}
 }
 
-// Global is one window over a picture of h rows of w pixels.
-func Global(h, w int) Window {
-	return Window{H: Axis{Kernel: h, Stride: 1}, W: Axis{Kernel: w, Stride: 1}}
-}
-
 // A span is the part of a window along an axis: n pixels of the picture from index from, and
 // how many with the padding.
 type span struct{ from, n, padded int }

@@ -139,7 +139,7 @@ func TestSpecialValues(t *testing.T) {
 		{[3]float32{nan, 1, 2}, nan}, {[3]float32{1, nan, 2}, 2}, {[3]float32{-inf, -inf, -inf}, -inf}, {[3]float32{-1, inf, 0}, inf},
 	} {
 		each(t, func(t *testing.T, name string) {
-			p, err := New(Global(1, 3), 1, 3)
+			p, err := New(Window{H: Axis{Kernel: 1, Stride: 1}, W: Axis{Kernel: 3, Stride: 1}}, 1, 3)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +167,7 @@ func TestSizes(t *testing.T) {
 		{Square(3, 2, 1), 112, 56, ""},                    // stem of ResNet-50
 		{Square(3, 2, 0), 48, 23, ""}, {full, 48, 24, ""}, // plankton, both conventions
 		{Square(9, 1, 0), 11, 3, ""}, {Square(9, 1, 0), 8, 0, "does not fit"},
-		{Square(7, 1, 0), 7, 1, ""}, {Global(7, 7), 7, 1, ""},
+		{Square(7, 1, 0), 7, 1, ""}, {Square(7, 2, 0), 7, 1, ""},
 		{Window{H: Axis{2, 3, 1}, W: Axis{2, 3, 1}, Full: true}, 4, 0, "outside"},
 		{Square(0, 1, 0), 4, 0, "positive"}, {Square(2, 0, 0), 4, 0, "positive"}, {Square(2, 1, 2), 4, 0, "padding less"}, {Square(2, 1, 0), 0, 0, "does not fit"},
 	} {

@@ -26,11 +26,6 @@ func TanhGrad(dx, dy, y []float32) {
 	binary("TanhGrad", kernelsAt(Level()).tanhGrad, tanhGrad, dx, dy, y)
 }
 
-// SigmoidGrad writes dx = dy·y·(1-y) for y = sigmoid(x).
-func SigmoidGrad(dx, dy, y []float32) {
-	binary("SigmoidGrad", kernelsAt(Level()).sigmoidGrad, sigmoidGrad, dx, dy, y)
-}
-
 // Mul writes y = a·b.
 func Mul(y, a, b []float32) { binary("Mul", kernelsAt(Level()).mul, mul, y, a, b) }
 
@@ -43,9 +38,8 @@ func reluGrad(dy, y float32) float32 {
 	return 0
 }
 
-func tanhGrad(dy, y float32) float32    { return dy * (1 - float32(y*y)) }
-func sigmoidGrad(dy, y float32) float32 { return dy * float32(y*(1-y)) }
-func mul(a, b float32) float32          { return a * b }
+func tanhGrad(dy, y float32) float32 { return dy * (1 - float32(y*y)) }
+func mul(a, b float32) float32       { return a * b }
 
 // unary runs a kernel, or applies one to each element where there is none.
 func unary(op string, kernel func(n int, y, x *float32), one func(float32) float32, y, x []float32) {

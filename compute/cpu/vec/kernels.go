@@ -4,8 +4,8 @@ package vec
 // Each takes any positive length: what is left over behind the last group of 16 elements is done under a
 // mask. index alone takes multiples of 16.
 type kernels struct {
-	exp, log, tanh, sigmoid, relu        func(n int, y, x *float32)
-	reluGrad, tanhGrad, sigmoidGrad, mul func(n int, y, a, b *float32)
+	exp, log, tanh, sigmoid, relu func(n int, y, x *float32)
+	reluGrad, tanhGrad, mul       func(n int, y, a, b *float32)
 
 	sum              func(n int, x *float32) float64
 	dot              func(n int, x, y *float32) float64

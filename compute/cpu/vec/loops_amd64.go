@@ -59,12 +59,6 @@ func tanhGradAVX2(n int, y *float32, a *float32, b *float32)
 func tanhGradAVX512(n int, y *float32, a *float32, b *float32)
 
 //go:noescape
-func sigmoidGradAVX2(n int, y *float32, a *float32, b *float32)
-
-//go:noescape
-func sigmoidGradAVX512(n int, y *float32, a *float32, b *float32)
-
-//go:noescape
 func mulAVX2(n int, y *float32, a *float32, b *float32)
 
 //go:noescape

@@ -8,12 +8,6 @@ func Softmax(y, x []float32) {
 	softmaxAt(Level(), y, x)
 }
 
-// LogSoftmax writes y = x - log Σ exp(x), for one row. y may be x.
-func LogSoftmax(y, x []float32) {
-	same("LogSoftmax", len(y), len(x))
-	logSoftmaxAt(Level(), y, x)
-}
-
 // CrossEntropy returns -log softmax(x)[label] for one row and the index of the greatest
 // element of x. It writes the gradient dx = softmax(x) - onehot(label), unless dx is nil; dx may be x.
 //
@@ -31,15 +25,6 @@ func softmaxAt(name string, y, x []float32) {
 	k := kernelsAt(name)
 	top, _ := maxAt(k, x)
 	scaleAt(name, y, float32(1/expSumAt(k, y, x, top)))
-}
-
-func logSoftmaxAt(name string, y, x []float32) {
-	k := kernelsAt(name)
-	top, _ := maxAt(k, x)
-	log := float32(math.Log(expSumAt(k, nil, x, top)))
-	for i, v := range x {
-		y[i] = v - top - log
-	}
 }
 
 func crossEntropyAt(name string, dx, x []float32, label int) (float64, int) {

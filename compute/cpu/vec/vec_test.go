@@ -102,11 +102,9 @@ func TestPublic(t *testing.T) {
 		"ReLU":         func(s []float32) { ReLU(z, s) },
 		"ReLUGrad":     func(s []float32) { ReLUGrad(z, x, s) },
 		"TanhGrad":     func(s []float32) { TanhGrad(z, s, x) },
-		"SigmoidGrad":  func(s []float32) { SigmoidGrad(z, x, s) },
 		"Mul":          func(s []float32) { Mul(z, s, x) },
 		"Dot":          func(s []float32) { Dot(x, s) },
 		"Softmax":      func(s []float32) { Softmax(z, s) },
-		"LogSoftmax":   func(s []float32) { LogSoftmax(z, s) },
 		"CrossEntropy": func(s []float32) { CrossEntropy(z, s, 1) },
 	}
 	for op, f := range calls {

@@ -25,9 +25,6 @@ func elementwise() {
 	binary("tanhGrad", func(f *Func, dy, y V) V {
 		return f.Mul(dy, f.Sub(f.Set(Const(1)), f.Mul(y, y)))
 	})
-	binary("sigmoidGrad", func(f *Func, dy, y V) V {
-		return f.Mul(dy, f.Mul(y, f.Sub(f.Set(Const(1)), y)))
-	})
 	binary("mul", func(f *Func, a, b V) V { return f.Mul(a, b) })
 }
 
