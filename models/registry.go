@@ -107,12 +107,7 @@ func shrunk(w Workload, epochs, batch int) Workload {
 // Schedule returns the optimizer for a job of so many training examples and global
 // batch: Drops, which are in epochs, as the steps that begin them.
 func (w Workload) Schedule(examples, batch int) optim.Config {
-	o := w.Optimizer
-	perEpoch := (examples + batch - 1) / batch
-	for _, epochs := range w.Drops {
-		o.Factor, o.Steps = 0.1, append(o.Steps, int64(epochs*perEpoch)+1)
-	}
-	return o
+	return w.Optimizer.DropAfter(w.Drops, int64((examples+batch-1)/batch))
 }
 
 // Convert makes dst the batch src for an Executable. They share the values; dst's

@@ -31,6 +31,9 @@ type TrainingJob struct {
 	Workload string `json:"workload"`
 	// Data is the folder of the data set; empty: the workload's generator.
 	Data string `json:"data,omitempty"`
+	// Overfit, if not 0, trains and evaluates on that many training examples
+	// alone: a model with the right settings learns them by heart.
+	Overfit int `json:"overfit,omitempty"`
 
 	Servers Count `json:"servers"`
 	Workers Count `json:"workers"`
@@ -61,6 +64,11 @@ type TrainingJob struct {
 	Optimizer Optimizer `json:"optimizer"`
 	// LR is the base learning rate; 0: the workload's own.
 	LR float64 `json:"lr,omitempty"`
+	// LRDrops are epochs, increasing: after each the learning rate is divided
+	// by ten; none: the workload's own. LRWarmup is the number of steps in which
+	// it first rises to LR.
+	LRDrops  []int `json:"lr_drops,omitempty"`
+	LRWarmup int   `json:"lr_warmup,omitempty"`
 	// NonFinite says what a NaN or infinite gradient does: skip its step or
 	// stop the job. NonFiniteLimit ends a job that skips more steps than that
 	// in a row; 0 is no limit.

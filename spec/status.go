@@ -72,6 +72,7 @@ type Member struct {
 type Metric struct {
 	Name  string `json:"name"`
 	Value Number `json:"value"`
+	Loss  Number `json:"loss"` // mean loss on the same set
 }
 
 // Result is what a training run ends with: the last line of

@@ -60,11 +60,16 @@ func (j TrainingJob) Validate() error {
 		c.that(j.Staleness == 0, "staleness", j.Staleness, "0 unless mode is ssp")
 	}
 	c.within("batch", j.Batch, 0, MaxBatch)
+	c.within("overfit", j.Overfit, 0, math.MaxInt32)
 	c.within("epochs", j.Epochs, 0, math.MaxInt32)
 	c.within("steps", j.Steps, 0, math.MaxInt32)
 	c.that(j.MaxTime >= 0, "max_time", j.MaxTime, "a positive duration such as 90s or 2h, or 0 for no limit")
 	c.optimizer(j.Optimizer)
 	c.real("lr", j.LR, 0, math.Inf(1))
+	for i, epochs := range j.LRDrops {
+		c.that(epochs >= 1 && (i == 0 || epochs > j.LRDrops[i-1]), "lr_drops", epochs, "epochs from 1 on, each more than the one before")
+	}
+	c.within("lr_warmup", j.LRWarmup, 0, math.MaxInt32)
 	oneOf(&c, "non_finite", j.NonFinite, Skip, Stop)
 	c.within("non_finite_limit", j.NonFiniteLimit, 0, math.MaxInt32)
 	oneOf(&c, "launch", j.Launch, InProc, Process)

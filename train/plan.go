@@ -33,20 +33,20 @@ type layout struct {
 
 // newLayout derives a job's plan from its spec and task.
 func newLayout(j spec.TrainingJob, t *Task) (*layout, error) {
-	o, err := t.optimizer(j)
-	if err != nil {
-		return nil, err
-	}
 	batch := j.Batch
 	if batch == 0 {
 		batch = t.Batch
 	}
-	l := &layout{Job: j, Params: t.Params, Aux: t.Aux, AuxMomentum: t.AuxMomentum, Optimizer: o, Validation: t.Validation,
+	l := &layout{Job: j, Params: t.Params, Aux: t.Aux, AuxMomentum: t.AuxMomentum, Validation: t.Validation,
 		Plan: order.Plan{Seed: j.Seed, Examples: t.Examples, Batch: batch}}
 	if err := l.Plan.Validate(); err != nil {
 		return nil, failure.E("train", t.Name, failure.InvalidArgument, err, "")
 	}
 	perEpoch := l.Plan.StepsPerEpoch()
+	var err error
+	if l.Optimizer, err = t.optimizer(j, perEpoch); err != nil {
+		return nil, err
+	}
 	l.Epochs = j.Epochs
 	if j.Epochs == 0 && j.Steps == 0 {
 		l.Epochs = max(t.Epochs, 1)

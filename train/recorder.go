@@ -294,7 +294,7 @@ func (r *recorder) evaluation(e elastic.Event) {
 		Examples: sum.Weight, Loss: telemetry.Float(sum.Mean()), Metric: string(r.metric), Metrics: metrics})
 	r.mu.Lock()
 	if len(figures) > 0 {
-		r.status.Metric = &spec.Metric{Name: figures[0].Name, Value: spec.Number(figures[0].Value)}
+		r.status.Metric = &spec.Metric{Name: figures[0].Name, Value: spec.Number(figures[0].Value), Loss: spec.Number(sum.Mean())}
 	}
 	r.last = time.Now() // the evaluation is not part of a step
 	r.mu.Unlock()

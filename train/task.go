@@ -60,6 +60,18 @@ func Open(j spec.TrainingJob) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	return NewTask(w, set, j)
+}
+
+// NewTask makes the task of a workload on a data set of one's own, or on a part of
+// one.
+func NewTask(w models.Workload, set *data.Set, j spec.TrainingJob) (*Task, error) {
+	if j.Overfit > 0 {
+		part := *set
+		part.Train = &beginning{set.Train, min(j.Overfit, set.Train.Len())}
+		part.Valid = part.Train
+		set = &part
+	}
 	p, err := w.Program(set)
 	if err != nil {
 		return nil, err
@@ -67,15 +79,24 @@ func Open(j spec.TrainingJob) (*Task, error) {
 	t := &Task{Name: w.Name, Params: p.Params, Aux: p.Aux, AuxMomentum: p.AuxMomentum, Optimizer: w.Schedule(set.Train.Len(), cmp.Or(j.Batch, w.Batch)),
 		Metric: p.Metric, Batch: w.Batch, Epochs: w.Epochs, Examples: set.Train.Len(), Validation: set.Valid.Len(),
 		Generated: set.Generated, Vocabulary: set.Vocabulary, Classes: set.Classes, Fingerprint: set.Fingerprint()}
-	if set.Generated {
+	if set.Generated && j.Overfit == 0 {
 		t.Epochs = min(t.Epochs, generatedEpochs)
 	}
 	t.New = func(capacity int) (worker.Model, error) { return newProgramModel(p, set, capacity) }
 	return t, nil
 }
 
-// optimizer returns the task's settings as the job overrides them.
-func (t *Task) optimizer(j spec.TrainingJob) (optim.Config, error) {
+// beginning is the first examples of a split.
+type beginning struct {
+	data.Split
+	n int
+}
+
+func (b *beginning) Len() int { return b.n }
+
+// optimizer returns the task's settings as the job overrides them, for epochs of
+// so many steps.
+func (t *Task) optimizer(j spec.TrainingJob, perEpoch int64) (optim.Config, error) {
 	o := t.Optimizer
 	if name := j.Optimizer.Name; name != "" && name != o.Kind {
 		switch name {
@@ -96,6 +117,12 @@ func (t *Task) optimizer(j spec.TrainingJob) (optim.Config, error) {
 		if set.from != 0 {
 			*set.to = set.from
 		}
+	}
+	if len(j.LRDrops) > 0 {
+		o = o.DropAfter(j.LRDrops, perEpoch)
+	}
+	if j.LRWarmup > 0 {
+		o.Warmup = int64(j.LRWarmup)
 	}
 	if err := o.Validate(); err != nil {
 		return o, failure.E("train", "optimizer", failure.InvalidArgument, err, "")

@@ -111,7 +111,7 @@ func readTelemetry(path string, examples int, s *spec.Status) error {
 			progress(r.Step, r.Examples, r.Loss, r.Time)
 		case telemetry.Evaluation:
 			if v, ok := r.Metrics[r.Metric]; ok {
-				s.Metric = &spec.Metric{Name: r.Metric, Value: spec.Number(v)}
+				s.Metric = &spec.Metric{Name: r.Metric, Value: spec.Number(v), Loss: spec.Number(r.Loss)}
 			}
 		case telemetry.Transition:
 			for i := range s.Rescales {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -67,9 +68,12 @@ func bindTrainFlags(c *cobra.Command, f *trainFlags) {
 	fl.IntVar(&j.Steps, "steps", 0, "end after so many steps")
 	fl.DurationVar(&f.maxTime, "max-time", 0, "end with a checkpoint after this time, such as 90s or 2h")
 	fl.StringVar(&j.Data, "data", "", "folder of the data set (default: a generated set of the same shape)")
+	fl.IntVar(&j.Overfit, "overfit", 0, "train and evaluate on so many examples alone, to see whether they are learned by heart")
 	fl.Uint64Var(&j.Seed, "seed", j.Seed, "seed of initial values, order and split")
 	fl.StringVar(&j.Optimizer.Name, "optimizer", "", "sgd, momentum, rmsprop or adam (default: the workload's)")
 	fl.Float64Var(&j.LR, "lr", 0, "learning rate (default: the workload's)")
+	fl.Var((*epochList)(&j.LRDrops), "lr-drops", "epochs after which the learning rate is divided by ten, such as 20,30 (default: the workload's)")
+	fl.IntVar(&j.LRWarmup, "lr-warmup", 0, "steps in which the learning rate first rises to its value")
 	fl.Float64Var(&j.Optimizer.Momentum, "momentum", 0, "momentum of sgd")
 	fl.StringVar((*string)(&j.Launch), "launch", string(j.Launch), "inproc: goroutines; process: a child process per task")
 	fl.StringVar(&j.Name, "job", "", "name of the job (default: the workload's with a number)")
@@ -81,6 +85,28 @@ func bindTrainFlags(c *cobra.Command, f *trainFlags) {
 	fl.StringVar((*string)(&j.NonFinite), "non-finite", string(j.NonFinite), "skip the step of a NaN or infinite gradient, or stop the job")
 	fl.BoolVar(&f.verbose, "verbose", false, "show the job's log on standard error as well")
 }
+
+// epochList is a flag's value such as 20,30.
+type epochList []int
+
+func (l *epochList) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(*l)), " ", ","), "[]")
+}
+
+func (l *epochList) Set(s string) error {
+	var list epochList
+	for _, field := range strings.Split(s, ",") {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return fmt.Errorf("%q is no number of epochs; give them as in 20,30", field)
+		}
+		list = append(list, n)
+	}
+	*l = list
+	return nil
+}
+
+func (l *epochList) Type() string { return "N,N" }
 
 // train validates the job and runs it in the foreground.
 func (a *app) train(c *cobra.Command, f *trainFlags) error {

@@ -203,3 +203,20 @@ func ExampleConfig_Apply() {
 	fmt.Println(version, next)
 	// Output: [1 2] [0.5 3]
 }
+
+// TestWarmup: the learning rate rises in equal steps, and what drops it later counts as well.
+func TestWarmup(t *testing.T) {
+	c := Config{Kind: SGD, LR: 0.8, Warmup: 4}.DropAfter([]int{1, 3}, 2)
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for step, want := range map[int64]float64{1: 0.2, 2: 0.4, 3: 0.06, 4: 0.08, 6: 0.08, 7: 0.008} {
+		if got := c.Rate(step); math.Abs(got-want) > 1e-12 {
+			t.Errorf("step %d: rate %v, want %v", step, got, want)
+		}
+	}
+	c.Warmup = -1
+	if err := c.Validate(); !errors.Is(err, ErrConfig) {
+		t.Errorf("warmup −1: error %v", err)
+	}
+}

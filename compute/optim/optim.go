@@ -52,6 +52,8 @@ type Config struct {
 	// As each of Steps (increasing, from 1) is reached, the learning rate is multiplied by Factor.
 	Factor float64 `json:"factor,omitempty"`
 	Steps  []int64 `json:"steps,omitempty"`
+	// Warmup is the first step with the whole learning rate; before it, step s has s/Warmup of it.
+	Warmup int64 `json:"warmup,omitempty"`
 }
 
 // Default returns the usual settings of a kind; an unknown kind comes back with
@@ -101,6 +103,9 @@ func (c Config) Validate() error {
 			return fmt.Errorf("%w: %s is %v, but nothing uses it here; leave it out", ErrConfig, s.name, s.value)
 		}
 	}
+	if c.Warmup < 0 {
+		return fmt.Errorf("%w: warmup is %d; it must not be negative", ErrConfig, c.Warmup)
+	}
 	last := int64(0)
 	for _, step := range c.Steps {
 		if step <= last {
@@ -135,5 +140,18 @@ func (c Config) Rate(step int64) float64 {
 			lr *= c.Factor
 		}
 	}
+	if step < c.Warmup {
+		lr *= float64(step) / float64(c.Warmup)
+	}
 	return lr
+}
+
+// DropAfter returns the config with a learning rate that is divided by ten after
+// so many epochs each, of perEpoch steps.
+func (c Config) DropAfter(epochs []int, perEpoch int64) Config {
+	c.Factor, c.Steps = 0, nil
+	for _, n := range epochs {
+		c.Factor, c.Steps = 0.1, append(c.Steps, int64(n)*perEpoch+1)
+	}
+	return c
 }
