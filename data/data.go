@@ -47,6 +47,16 @@ type Split interface {
 	Fill(ids []int, b *Batch) error
 }
 
+// InEpoch returns the split as training sees it in an epoch (from 0). It is another
+// only for a split that has something to draw anew in each, by its own method of
+// this name.
+func InEpoch(s Split, epoch int) Split {
+	if changing, ok := s.(interface{ InEpoch(epoch int) Split }); ok {
+		return changing.InEpoch(epoch)
+	}
+	return s
+}
+
 // Set is a training set with its validation set.
 type Set struct {
 	Name           string

@@ -31,8 +31,8 @@ const (
 // An example is a word with the two before and the two behind it. Inputs of a batch:
 // [N,40] int32, the trigrams of the 4 words around; [N,50] int32, the trigrams of
 // the word and of 4 others, drawn in proportion to count^0.75 among the words that
-// occur 5 times or more (Mikolov et al., 2013), keyed by seed and example; so an
-// example has the same others in every epoch. Each word takes 10 places, those left over hold
+// occur 5 times or more (Mikolov et al., 2013), keyed by seed, epoch and example; see
+// InEpoch. Each word takes 10 places, those left over hold
 // len(Vocabulary). The vocabulary is the trigrams, the most frequent first; there
 // is no padding in it. Validation is the last tenth of the text.
 func OpenText8(dir string, o Options) (*Set, error) {
@@ -127,6 +127,11 @@ type contextSplit struct {
 	*contexts
 	tokens []int32
 	key    rng.Key
+}
+
+// InEpoch returns the split with negatives drawn anew.
+func (s *contextSplit) InEpoch(epoch int) Split {
+	return &contextSplit{s.contexts, s.tokens, rng.NewKey(uint64(s.key), uint64(epoch))}
 }
 
 func (s *contextSplit) Len() int { return max(0, len(s.tokens)-2*contextReach) }

@@ -34,7 +34,9 @@
 // buffer it until the commit. Workers hold a lease (they may run to step L), so
 // that a boundary of at least the largest L granted needs no pause to agree on.
 // After a loss or a veto the members are halted first and the boundary is the
-// newest version that every piece has, or the newest checkpoint that is whole.
+// newest version that every piece has, or the newest checkpoint that is whole. A
+// server that has voted on the next version (clipping by the norm) counts as having
+// it: it comes without another push.
 //
 // # Without common steps
 //

@@ -216,7 +216,7 @@ func (c *Controller) vetoed(m Message) {
 		c.countSkip(reason)
 		return
 	}
-	if c.gen == nil || m.Gen != c.gen.Number || c.next != nil && c.next.halt {
+	if t := c.next; c.gen == nil || m.Gen != c.gen.Number || t != nil && t.halt && !t.stoodStill(m.From) {
 		return // settled, or found again when the step is redone
 	}
 	if m.Step != c.skipped+1 {
@@ -226,6 +226,13 @@ func (c *Controller) vetoed(m Message) {
 	if !c.countSkip(reason) {
 		c.recover(recovery{reason: reason, skip: m.Step, retry: true})
 	}
+}
+
+// stoodStill reports whether a server has answered a halt with the version that it
+// has or has promised. If it vetoes a step after that, it is the promised one: all
+// servers had voted on its norm, and its result is not finite.
+func (t *transition) stoodStill(m Member) bool {
+	return t.source == FromSelf && (t.phase != phaseHalt || !t.waiting[m])
 }
 
 // countSkip reports whether the job has ended over it.

@@ -14,9 +14,6 @@ import (
 //
 // Its one block is the table of trigrams of width 100, which the words around and
 // the candidates share. The paper's 1.5 M parameters mean some 15,000 trigrams.
-//
-// It differs from the script in that the words to tell apart are drawn once per
-// example, not anew in every epoch.
 func dssm() Workload {
 	w := trigramVectors(100, 15000, 2.34)
 	w.tiny = func() Workload {

@@ -25,6 +25,7 @@ type trainer struct {
 	aux    [][]float32
 	seed   uint64
 	steps  int64
+	excess float64 // of the step at hand: optim.Update
 
 	fetched data.Batch
 	batch   compute.Batch
@@ -92,6 +93,7 @@ func (tr *trainer) step(epoch int, ids []int) compute.Result {
 		tr.t.Fatal(err)
 	}
 	tr.steps++
+	tr.excess = tr.clip(result.Weight)
 	for b, param := range tr.p.Params {
 		g := tr.e.Grad(b)
 		if !param.Rows {
@@ -112,6 +114,19 @@ func (tr *trainer) step(epoch int, ids []int) compute.Result {
 	return result
 }
 
+// clip returns what a bound on the norm makes of the gradient.
+func (tr *trainer) clip(weight int64) float64 {
+	var sum optim.Squares
+	if bound := tr.w.Optimizer.ClipNorm; bound > 0 {
+		for b := range tr.p.Params {
+			g := tr.e.Grad(b)
+			sum.Add(g.Dense, weight, bound)
+			sum.Add(g.Values, weight, bound)
+		}
+	}
+	return sum.Excess()
+}
+
 func (tr *trainer) apply(block, offset int, g []float32, weight int64) {
 	tr.t.Helper()
 	v := tr.params[block][offset : offset+len(g)]
@@ -120,7 +135,7 @@ func (tr *trainer) apply(block, offset int, g []float32, weight int64) {
 		state = append(state, s[offset:offset+len(g)])
 	}
 	err := tr.w.Optimizer.Apply(optim.Update{T: tr.steps, LR: tr.w.Optimizer.Rate(tr.steps), Decay: !tr.p.Params[block].NoDecay,
-		Params: v, Out: v, State: state, StateOut: state, Grad: g, Weight: weight})
+		Params: v, Out: v, State: state, StateOut: state, Grad: g, Weight: weight, Excess: tr.excess})
 	if err != nil {
 		tr.t.Fatal(err)
 	}

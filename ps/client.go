@@ -22,6 +22,9 @@ type ClientConfig struct {
 	Network transport.Network
 	Params  []optim.Param // learned blocks, then auxiliary arrays
 	Mode    elastic.Mode
+	// ClipNorm, if positive, bounds the norm of each push's mean gradient in modes
+	// asp and ssp, where a push is an update. In bsp the servers see to it.
+	ClipNorm float64
 	// Retry is how long an answer may take before the request is sent again
 	// (default 15 s). Requests are idempotent, so a retry is always safe.
 	Retry time.Duration
@@ -174,16 +177,35 @@ func within(rows []int32, size int, id pieces.ID) []int32 {
 // Push gives every block's gradient, cut into the generation's pieces, to their
 // owners and returns once all have acknowledged it.
 func (c *Client) Push(ctx context.Context, g *elastic.Generation, at elastic.Stamp, grads []elastic.Gradient, weight int64) error {
+	by := c.scale(grads[:g.Learned], weight)
 	return c.each(ctx, g, func(server int) []*item {
 		var items []*item
 		for _, p := range elastic.Owned(g, server) {
 			f := &wire.Frame{Header: c.header(wire.Push, g.Number, at.Step, id(p))}
 			f.Weight, f.Sequence = weight, at.Sequence
 			c.cut(f, p, g.Learned, &grads[p.Block])
+			if by != 1 && p.Block < g.Learned { // the values are a copy
+				for i := range f.Values {
+					f.Values[i] *= by
+				}
+			}
 			items = append(items, &item{frame: f, take: func(a *wire.Frame) error { return nil }})
 		}
 		return items
 	})
+}
+
+// scale returns what brings a push's gradient, of the learned blocks, to at most
+// ClipNorm.
+func (c *Client) scale(grads []elastic.Gradient, weight int64) float32 {
+	if c.cfg.ClipNorm <= 0 || c.cfg.Mode == elastic.BSP || weight == 0 {
+		return 1
+	}
+	var sum optim.Squares
+	for i := range grads {
+		sum.Add(grads[i].Values, weight, c.cfg.ClipNorm)
+	}
+	return float32(1 / sum.Excess())
 }
 
 // cut gives the frame the part of a gradient that belongs to a piece. What the

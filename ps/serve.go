@@ -59,6 +59,8 @@ func (s *Server) serve(conn transport.Conn) {
 			s.pull(conn, f)
 		case wire.Hello:
 			s.clock(conn, f)
+		case wire.Vote:
+			s.vote(conn, f)
 		case wire.Move:
 			s.post(func() { s.arrived(f, conn) })
 		default:
@@ -78,7 +80,7 @@ func (s *Server) clock(conn transport.Conn, f *wire.Frame) {
 	out := &wire.Frame{Header: wire.Header{Kind: wire.Hello, Request: f.Request}}
 	s.gate.RLock()
 	clock, member := s.store.Clock(pieces.Worker{ID: int(f.From), Incarnation: f.Incarnation})
-	switch gen, want := s.gen.Load(), int64(f.Generation); {
+	switch gen, want := s.generation(), int(f.Generation); {
 	case gen < want:
 		out.Outcome, out.Text = early, fmt.Sprintf("the commit of generation %d has not come yet", want)
 	case gen > want:
@@ -99,7 +101,7 @@ func (s *Server) clock(conn transport.Conn, f *wire.Frame) {
 func (s *Server) push(conn transport.Conn, f *wire.Frame) {
 	ack := &wire.Frame{Header: wire.Header{Kind: wire.PushAck, Request: f.Request}}
 	s.gate.RLock()
-	if s.frozen && int64(f.Generation) <= s.gen.Load() {
+	if s.frozen && int(f.Generation) <= s.generation() {
 		ack.Outcome = refresh
 	} else {
 		out, err := s.store.Push(pieces.Push{Generation: int(f.Generation), Step: f.Step,

@@ -22,7 +22,7 @@ type ServerConfig struct {
 	Run     uint64
 	Link    elastic.Link
 	Network transport.Network
-	Store   pieces.Config // NonFinite is set by the server
+	Store   pieces.Config // NonFinite and Vote are set by the server
 	Seed    uint64
 	Log     *slog.Logger
 
@@ -50,8 +50,9 @@ type Server struct {
 
 	gate   sync.RWMutex // pushes hold it for reading; a freeze waits for them
 	frozen bool         // no push of this generation or one before is taken
-	gen    atomic.Int64 // of the last commit
-	pieces int          // that this server holds in it
+	ruling atomic.Pointer[ruling]
+	votes  chan pieces.Vote
+	pieces int // that this server holds in the ruling generation
 
 	conns struct {
 		sync.Mutex
@@ -72,10 +73,10 @@ func Serve(ctx context.Context, cfg ServerConfig) error {
 	if cfg.Patience <= 0 {
 		cfg.Patience = 5 * time.Minute
 	}
-	s := &Server{cfg: cfg, member: elastic.ServerMember{Self: cfg.Self}, events: make(chan func(), 64),
+	s := &Server{cfg: cfg, member: elastic.ServerMember{Self: cfg.Self}, events: make(chan func(), 64), votes: make(chan pieces.Vote, 1),
 		snapshots: map[int64]func(){}, armedAt: map[int64]int64{}}
 	s.conns.open = map[transport.Conn]bool{}
-	cfg.Store.NonFinite = s.vetoed
+	cfg.Store.NonFinite, cfg.Store.Vote = s.vetoed, s.voted
 	var err error
 	if s.store, err = pieces.New(cfg.Store); err != nil {
 		return err
@@ -87,6 +88,9 @@ func Serve(ctx context.Context, cfg ServerConfig) error {
 	defer s.stop(nil)
 	s.wg.Go(s.accept)
 	s.wg.Go(s.listen)
+	if cfg.Store.Mode == pieces.BSP && cfg.Store.Optimizer.ClipNorm > 0 {
+		s.wg.Go(s.canvass)
+	}
 	s.send(elastic.Message{Kind: elastic.Hello, Addr: s.ln.Addr(), PID: os.Getpid()})
 	err = s.loop()
 	s.stop(err)
@@ -162,7 +166,7 @@ func (s *Server) fail(err error) {
 }
 
 func (s *Server) vetoed(v pieces.Veto) {
-	s.send(elastic.Message{Kind: elastic.Vetoed, Gen: int(s.gen.Load()), Step: v.Step, Culprit: v.Worker, Block: v.Block})
+	s.send(elastic.Message{Kind: elastic.Vetoed, Gen: s.generation(), Step: v.Step, Culprit: v.Worker, Block: v.Block})
 }
 
 // do carries out one order. It does not block: what takes time posts its result.
@@ -204,13 +208,13 @@ func (s *Server) do(o elastic.Order) {
 	}
 }
 
-// freeze refuses pushes from here on, so that no piece moves while the
-// controller looks for the version that all servers have.
+// freeze refuses pushes from here on, so that no piece moves, but for a step that
+// was voted on, while the controller looks for the version that all servers have.
 func (s *Server) freeze(gen int) {
 	s.gate.Lock()
 	s.frozen = true
 	s.gate.Unlock()
-	lowest, _ := s.store.Versions()
+	lowest := s.store.Promised()
 	if s.pieces == 0 {
 		lowest = elastic.NoVersion
 	}
@@ -232,7 +236,7 @@ func (s *Server) reset(o elastic.Order) error {
 func (s *Server) commit(o elastic.Order) error {
 	s.gate.Lock()
 	defer s.gate.Unlock()
-	s.gen.Store(int64(o.Gen.Number)) // the commit applies what was set aside, and that may veto
+	s.rule(o.Gen) // first: the commit applies what was set aside, and that may veto or vote
 	if err := s.store.Commit(o.Gen.Number); err != nil {
 		return err
 	}

@@ -36,7 +36,9 @@ func (s *Server) install(o elastic.Order) error {
 		}
 	}
 	s.incoming = in
-	return s.store.Install(pieces.Generation{Number: o.Gen.Number, Workers: workers(o.Gen), Pieces: owned(o.Gen, o.Gen.Index(s.cfg.Self))})
+	self := o.Gen.Index(s.cfg.Self)
+	return s.store.Install(pieces.Generation{Number: o.Gen.Number, Workers: workers(o.Gen), Pieces: owned(o.Gen, self),
+		Voters: voters(o.Gen), Server: self})
 }
 
 // fillFrom fills the prepared generation with initial values or a checkpoint's.

@@ -58,7 +58,7 @@ func counterTask() *Task {
 
 func (m *counter) SetParam(int, int, []float32) {}
 
-func (m *counter) Rows(_ int, ids []int, _ bool) ([]int32, error) {
+func (m *counter) Rows(_, _ int, ids []int, _ bool) ([]int32, error) {
 	return []int32{int32(ids[0] % counterRows)}, nil
 }
 

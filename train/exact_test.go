@@ -120,18 +120,24 @@ type undisturbed struct {
 
 var (
 	undisturbedMu   sync.Mutex
-	undisturbedRuns = map[int]undisturbed{}
+	undisturbedRuns = map[kindOfRun]undisturbed{}
 )
 
-func undisturbedRun(t *testing.T, steps int) undisturbed {
+type kindOfRun struct {
+	steps    int
+	clipNorm float64
+}
+
+func undisturbedRun(t *testing.T, steps int, clipNorm float64) undisturbed {
 	t.Helper()
 	undisturbedMu.Lock()
 	defer undisturbedMu.Unlock()
-	if u, ok := undisturbedRuns[steps]; ok {
+	kind := kindOfRun{steps, clipNorm}
+	if u, ok := undisturbedRuns[kind]; ok {
 		return u
 	}
 	j := newExact(t, spec.InProc, 1, 1, steps)
-	j.spec.CheckpointEvery = 0
+	j.spec.CheckpointEvery, j.spec.Optimizer.ClipNorm = 0, clipNorm
 	j.hurry()
 	j.start(t.Context())
 	r, err := j.wait()
@@ -139,7 +145,7 @@ func undisturbedRun(t *testing.T, steps int) undisturbed {
 		t.Fatal(err)
 	}
 	u := undisturbed{r.ParamsSHA256, history(t, j.o.Root, "job")}
-	undisturbedRuns[steps] = u
+	undisturbedRuns[kind] = u
 	return u
 }
 
@@ -149,7 +155,7 @@ func undisturbedRun(t *testing.T, steps int) undisturbed {
 func (j *job) asUndisturbed(r spec.Result) {
 	j.t.Helper()
 	n := j.spec.Steps
-	want := undisturbedRun(j.t, n)
+	want := undisturbedRun(j.t, n, j.spec.Optimizer.ClipNorm)
 	if r.Steps != n || r.ParamsSHA256 != want.sha {
 		j.t.Errorf("%d steps, parameters %s; an undisturbed run has %d and %s", r.Steps, r.ParamsSHA256, n, want.sha)
 	}

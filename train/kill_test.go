@@ -179,7 +179,7 @@ func TestBO15_KilledWhileSaving(t *testing.T) {
 	if s.err != nil {
 		t.Fatalf("%v:\n%s", s.err, &s.out)
 	}
-	want := undisturbedRun(t, j.spec.Steps)
+	want := undisturbedRun(t, j.spec.Steps, 0)
 	if newest, err := checkpoint.Newest(checkpoint.OS{}, root); err != nil || newest.Manifest.ParamsSHA256 != want.sha {
 		t.Errorf("the last checkpoint is %+v (%v); an undisturbed run has parameters %s", newest, err, want.sha)
 	}

@@ -57,7 +57,7 @@ func (m *member) work(ctx context.Context) error {
 	}
 	defer model.Close()
 	client := ps.NewClient(ps.ClientConfig{Self: m.self, Run: l.Run, Network: m.network, Params: append(append(l.Params[:0:0], l.Params...), l.Aux...),
-		Mode: l.mode(), Retry: m.tune.Retry})
+		Mode: l.mode(), ClipNorm: l.Optimizer.ClipNorm, Retry: m.tune.Retry})
 	defer client.Close()
 	blocks := make([]worker.Block, len(l.Params))
 	for i, p := range l.Params {

@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"optimus/compute"
 	"optimus/compute/cpu"
@@ -94,6 +95,10 @@ type beginning struct {
 
 func (b *beginning) Len() int { return b.n }
 
+func (b *beginning) InEpoch(epoch int) data.Split {
+	return &beginning{data.InEpoch(b.Split, epoch), b.n}
+}
+
 // optimizer returns the task's settings as the job overrides them, for epochs of
 // so many steps.
 func (t *Task) optimizer(j spec.TrainingJob, perEpoch int64) (optim.Config, error) {
@@ -113,7 +118,7 @@ func (t *Task) optimizer(j spec.TrainingJob, perEpoch int64) (optim.Config, erro
 		to   *float64
 		from float64
 	}{{&o.LR, j.LR}, {&o.Momentum, j.Optimizer.Momentum}, {&o.Beta1, j.Optimizer.Beta1}, {&o.Beta2, j.Optimizer.Beta2},
-		{&o.Epsilon, j.Optimizer.Epsilon}, {&o.WeightDecay, j.Optimizer.WeightDecay}} {
+		{&o.Epsilon, j.Optimizer.Epsilon}, {&o.WeightDecay, j.Optimizer.WeightDecay}, {&o.ClipNorm, j.Optimizer.ClipNorm}} {
 		if set.from != 0 {
 			*set.to = set.from
 		}
@@ -133,11 +138,11 @@ func (t *Task) optimizer(j spec.TrainingJob, perEpoch int64) (optim.Config, erro
 // programModel runs a compiled Program on the examples of a data set.
 type programModel struct {
 	compute.Executable
-	set      *data.Set
-	raw      data.Batch
-	batch    compute.Batch
-	loaded   []int // the examples in batch
-	training bool
+	set    *data.Set
+	raw    data.Batch
+	batch  compute.Batch
+	loaded []int // the examples in batch
+	epoch  int   // that they are of, -1 in an evaluation
 }
 
 func newProgramModel(p *compute.Program, set *data.Set, capacity int) (worker.Model, error) {
@@ -148,46 +153,46 @@ func newProgramModel(p *compute.Program, set *data.Set, capacity int) (worker.Mo
 	return &programModel{Executable: exe, set: set}, nil
 }
 
+// evaluation takes the place of an epoch's number.
+const evaluation = -1
+
 // load fills the batch with examples, unless it holds them already.
-func (m *programModel) load(ids []int, training bool) error {
-	if len(ids) > 0 && len(ids) == len(m.loaded) && m.training == training {
-		same := true
-		for i := range ids {
-			same = same && ids[i] == m.loaded[i]
-		}
-		if same {
-			return nil
-		}
+func (m *programModel) load(epoch int, ids []int) error {
+	if len(ids) > 0 && m.epoch == epoch && slices.Equal(m.loaded, ids) {
+		return nil
 	}
 	split := m.set.Valid
-	if training {
-		split = m.set.Train
+	if epoch != evaluation {
+		split = data.InEpoch(m.set.Train, epoch)
 	}
 	m.loaded = m.loaded[:0]
 	if err := split.Fill(ids, &m.raw); err != nil {
 		return err
 	}
 	models.Convert(&m.batch, &m.raw)
-	m.loaded, m.training = append(m.loaded, ids...), training
+	m.loaded, m.epoch = append(m.loaded, ids...), epoch
 	return nil
 }
 
-func (m *programModel) Rows(block int, ids []int, training bool) ([]int32, error) {
-	if err := m.load(ids, training); err != nil {
+func (m *programModel) Rows(block, epoch int, ids []int, training bool) ([]int32, error) {
+	if !training {
+		epoch = evaluation
+	}
+	if err := m.load(epoch, ids); err != nil {
 		return nil, err
 	}
 	return m.Executable.Rows(block, &m.batch)
 }
 
 func (m *programModel) Train(seed uint64, epoch int, ids []int) (compute.Result, error) {
-	if err := m.load(ids, true); err != nil {
+	if err := m.load(epoch, ids); err != nil {
 		return compute.Result{}, err
 	}
 	return m.Executable.Train(&m.batch, compute.Key{Seed: seed, Epoch: epoch, Examples: ids}, compute.Hooks{})
 }
 
 func (m *programModel) Evaluate(ids []int) (compute.Result, error) {
-	if err := m.load(ids, false); err != nil {
+	if err := m.load(evaluation, ids); err != nil {
 		return compute.Result{}, err
 	}
 	return m.Executable.Evaluate(&m.batch)

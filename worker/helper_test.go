@@ -112,7 +112,7 @@ func (m *model) SetAux(int, int, []float32)      {}
 func (m *model) Close()                          {}
 func (m *model) AuxSum(int) []float32            { return gradsOf(m.ids)[2].Values }
 
-func (m *model) Rows(block int, ids []int, training bool) ([]int32, error) {
+func (m *model) Rows(block, epoch int, ids []int, training bool) ([]int32, error) {
 	if block != 1 {
 		return nil, errors.New("block 0 has no rows")
 	}

@@ -305,7 +305,7 @@ var errStale = errors.New("the member has something else to do")
 // member's Pushed must follow once the step is reported.
 func (w *worker) step(ctx context.Context, d elastic.Directive, at elastic.Stamp, epoch int, ids []int) (*elastic.Report, error) {
 	start := time.Now()
-	rows, err := w.rows(ids, true)
+	rows, err := w.rows(epoch, ids, true)
 	if err != nil {
 		return nil, err
 	}
@@ -359,7 +359,7 @@ func (w *worker) pull(ctx context.Context, g *elastic.Generation, at elastic.Sta
 }
 
 // rows asks the model which rows of the row blocks the examples need.
-func (w *worker) rows(ids []int, training bool) (map[int][]int32, error) {
+func (w *worker) rows(epoch int, ids []int, training bool) (map[int][]int32, error) {
 	var rows map[int][]int32
 	for b, block := range w.Blocks {
 		if !block.Rows {
@@ -371,7 +371,7 @@ func (w *worker) rows(ids []int, training bool) (map[int][]int32, error) {
 		var list []int32
 		if len(ids) > 0 {
 			var err error
-			if list, err = w.Model.Rows(b, ids, training); err != nil {
+			if list, err = w.Model.Rows(b, epoch, ids, training); err != nil {
 				return nil, fmt.Errorf("%s: rows of block %d: %w", w.Self, b, err)
 			}
 		}
@@ -462,7 +462,7 @@ func (w *worker) evaluate(ctx context.Context, d elastic.Directive) error {
 			ids = append(ids, lo)
 		}
 		w.ids = ids
-		rows, err := w.rows(ids, false)
+		rows, err := w.rows(0, ids, false)
 		if err != nil {
 			return err
 		}

@@ -20,8 +20,8 @@ import (
 // worker and is driven by one goroutine. Blocks count from 0 in model order.
 type Model interface {
 	// Rows returns the distinct rows, ascending, of a block that is pulled by
-	// rows, which the examples need. It is not called for dense blocks.
-	Rows(block int, ids []int, training bool) ([]int32, error)
+	// rows, which the examples need in an epoch. It is not called for dense blocks.
+	Rows(block, epoch int, ids []int, training bool) ([]int32, error)
 	// SetParam, SetRow and SetAux take what was pulled.
 	elastic.Sink
 	// Train computes loss and gradients, as sums over the examples.
@@ -42,11 +42,11 @@ type Model interface {
 type Dense struct{}
 
 // Rows, SetRow, SetAux, AuxSum and Close have nothing to do for such a model.
-func (Dense) Rows(int, []int, bool) ([]int32, error) { return nil, nil }
-func (Dense) SetRow(int, int, int, []float32)        {}
-func (Dense) SetAux(int, int, []float32)             {}
-func (Dense) AuxSum(int) []float32                   { return nil }
-func (Dense) Close()                                 {}
+func (Dense) Rows(int, int, []int, bool) ([]int32, error) { return nil, nil }
+func (Dense) SetRow(int, int, int, []float32)             {}
+func (Dense) SetAux(int, int, []float32)                  {}
+func (Dense) AuxSum(int) []float32                        { return nil }
+func (Dense) Close()                                      {}
 
 // Exchanger brings parameters to a worker and takes its gradients. Both calls
 // retry until they succeed, the context ends, or the other side says that the

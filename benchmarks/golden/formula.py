@@ -23,11 +23,23 @@ With such gammas and betas what goes into a ReLU behind a norm is hardly ever ne
 and a third of the channels are shut. Else some of the million ReLUs of a deep net
 open in float32 that are shut in float64, and gradients differ by 3 % of their norm
 between PyTorch and PyTorch.
+
+Input i of a model of sequences, in the order in which data sets give the inputs, has
+key(SEED, 6, i), and what its values need besides key(SEED, 7, i):
+
+    ids      from + below(key(SEED, 6, i), j, limit - from)
+    lengths  most - below(key(SEED, 6, i), e, most//2 + 1)      of example e
+    sounds   r, behind the length of a recording as well
+    bags     ids, of which bag b has 1 + below(key(SEED, 7, i), b, most); padding behind
+    next     ids, of which example e has most-1 - below(key(SEED, 7, i), e, (most-1)//2 + 1),
+             then END and padding
+    before   BEGIN and the words of next; padding where that has it
 """
 
 import numpy as np
 
 SEED = 20180423
+PADDING, BEGIN, END, WORDS = 0, 2, 3, 4  # words of a translation; the first that is one
 G = 0x9E3779B97F4A7C15
 MASK = (1 << 64) - 1
 
@@ -57,3 +69,37 @@ def signed(k, n):
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z = z ^ (z >> np.uint64(31))
     return 2 * ((z >> np.uint64(11)).astype(np.float64) / 2.0**53) - 1
+
+
+def float32(r):
+    """r rounded to float32, as float64."""
+    return r.astype("float32").astype("float64")
+
+
+def ids(i, shape, start, limit):
+    """Integers in [start, limit) for input i of a model of sequences."""
+    k = key(SEED, 6, i)
+    return start + np.array([below(k, j, limit - start) for j in range(int(np.prod(shape)))]).reshape(shape)
+
+
+def lengths(k, n, most):
+    return np.array([most - below(k, e, most // 2 + 1) for e in range(n)])
+
+
+def bags(i, n, most, rows):
+    """n bags of up to most ids below rows, padded with rows."""
+    k = key(SEED, 7, i)
+    x = ids(i, (n, most), 0, rows)
+    for b, bag in enumerate(x):
+        bag[1 + below(k, b, most) :] = rows
+    return x
+
+
+def translation(i, n, most, words):
+    """What a decoder reads, which is input i-1, and what it shall write, input i."""
+    after = ids(i, (n, most), WORDS, words)
+    before = np.full_like(after, PADDING)
+    for e, length in enumerate(lengths(key(SEED, 7, i), n, most - 1)):
+        before[e, 0], before[e, 1 : length + 1] = BEGIN, after[e, :length]
+        after[e, length], after[e, length + 1 :] = END, PADDING
+    return before, after

@@ -47,9 +47,12 @@ func Find(ctx context.Context, named string) (string, error) {
 	return "", fmt.Errorf("%w (%s); on Debian: apt-get install --no-install-recommends python3-torch libopenblas0-pthread; elsewhere see benchmarks/pytorch/README.md", ErrAbsent, strings.Join(tried, "; "))
 }
 
+// importing bounds the import of PyTorch: some gigabytes, the first time from a disk.
+const importing = 3 * time.Minute
+
 // hasTorch imports PyTorch in the interpreter.
 func hasTorch(ctx context.Context, interpreter string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, importing)
 	defer cancel()
 	path, err := exec.LookPath(interpreter)
 	if err != nil {
@@ -60,6 +63,9 @@ func hasTorch(ctx context.Context, interpreter string) error {
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return nil
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("did not import torch within %v", importing)
 	}
 	if lines := strings.Split(strings.TrimSpace(string(out)), "\n"); lines[len(lines)-1] != "" {
 		return errors.New(lines[len(lines)-1])

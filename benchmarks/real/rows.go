@@ -148,6 +148,10 @@ func (e *estranged) Fill(ids []int, b *data.Batch) error {
 	return nil
 }
 
+func (e *estranged) InEpoch(epoch int) data.Split {
+	return &estranged{data.InEpoch(e.Split, epoch)}
+}
+
 // others is a permutation of all ids, far from each in the text: the step has no
 // divisor in common with their number.
 func (e *estranged) others(ids []int) []int {

@@ -115,13 +115,27 @@ func (s *Step) Run() error {
 	if err != nil {
 		return fmt.Errorf("step of %s: %w", s.Workload.Name, err)
 	}
-	u := optim.Update{T: s.steps, LR: s.Optimizer.Rate(s.steps), Weight: result.Weight}
+	u := optim.Update{T: s.steps, LR: s.Optimizer.Rate(s.steps), Weight: result.Weight, Excess: s.excess(result.Weight)}
 	for i := range s.blocks {
 		if err := s.blocks[i].update(s.exe, s.Optimizer, u); err != nil {
 			return fmt.Errorf("step of %s: %w", s.Workload.Name, err)
 		}
 	}
 	return nil
+}
+
+// excess is what the norm of the gradient asks for (optim.Config.ClipNorm).
+func (s *Step) excess(weight int64) float64 {
+	if s.Optimizer.ClipNorm == 0 {
+		return 0
+	}
+	var sum optim.Squares
+	for i := range s.blocks {
+		g := s.exe.Grad(i)
+		sum.Add(g.Dense, weight, s.Optimizer.ClipNorm)
+		sum.Add(g.Values, weight, s.Optimizer.ClipNorm) // of a table
+	}
+	return sum.Excess()
 }
 
 // Close ends the executable's threads.

@@ -55,6 +55,35 @@ func TestStep(t *testing.T) {
 	}
 }
 
+// TestExcess: clipping by the norm counts dense blocks and rows of tables alike.
+func TestExcess(t *testing.T) {
+	s, err := New(Options{Workload: "rnn-lstm", Size: models.Tiny, Batch: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const weight = 5
+	squares := 0.0
+	for i := range s.blocks {
+		g := s.exe.Grad(i)
+		for _, v := range slices.Concat(g.Dense, g.Values) {
+			squares += float64(v) * float64(v) / (weight * weight)
+		}
+	}
+	s.Optimizer.ClipNorm = math.Sqrt(squares) / 3
+	if got := s.excess(weight); math.Abs(got-3) > 1e-6 {
+		t.Errorf("a norm of three times the bound has excess %v", got)
+	}
+	s.Optimizer.ClipNorm *= 6
+	if got := s.excess(weight); got > 1 {
+		t.Errorf("a norm of half the bound has excess %v", got)
+	}
+	s.Optimizer.ClipNorm = 0
+	if got := s.excess(weight); got != 0 {
+		t.Errorf("without a bound the excess is %v", got)
+	}
+}
+
 // TestInputs: what another implementation is told is the batch that we train on.
 func TestInputs(t *testing.T) {
 	for name, want := range map[string][]Input{

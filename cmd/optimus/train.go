@@ -75,6 +75,7 @@ func bindTrainFlags(c *cobra.Command, f *trainFlags) {
 	fl.Var((*epochList)(&j.LRDrops), "lr-drops", "epochs after which the learning rate is divided by ten, such as 20,30 (default: the workload's)")
 	fl.IntVar(&j.LRWarmup, "lr-warmup", 0, "steps in which the learning rate first rises to its value")
 	fl.Float64Var(&j.Optimizer.Momentum, "momentum", 0, "momentum of sgd")
+	fl.Float64Var(&j.Optimizer.ClipNorm, "clip-norm", 0, "bound on the norm of the whole mean gradient (default: the workload's)")
 	fl.StringVar((*string)(&j.Launch), "launch", string(j.Launch), "inproc: goroutines; process: a child process per task")
 	fl.StringVar(&j.Name, "job", "", "name of the job (default: the workload's with a number)")
 	fl.StringVar(&j.Resume, "resume", "", "go on from the newest checkpoint of a job or folder")

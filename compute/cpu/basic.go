@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"optimus/compute"
 	"optimus/compute/cpu/plane"
 	"optimus/compute/cpu/vec"
@@ -202,11 +204,18 @@ func newAdd(e *executable, op *compute.Add) kernel {
 	for i := range op.X {
 		k.xs, k.dxs = append(k.xs, e.port(op.X[i])), append(k.dxs, e.sink(op, op.DX[i]))
 	}
+	// An input may lie where the output does, and an input's gradient where that of the
+	// output does: see merge.
+	first := max(0, slices.IndexFunc(k.xs, k.y.same))
 	k.fwd = func(i, _ int) {
 		y := k.y.at(i)
-		copy(y, k.xs[0].at(i))
-		for _, x := range k.xs[1:] {
-			add(y, x.at(i))
+		if !k.y.same(k.xs[first]) {
+			copy(y, k.xs[first].at(i))
+		}
+		for j, x := range k.xs {
+			if j != first {
+				add(y, x.at(i))
+			}
 		}
 	}
 	k.bwd = func(i, _ int) {
@@ -215,7 +224,7 @@ func newAdd(e *executable, op *compute.Add) kernel {
 			case dx.data == nil:
 			case dx.add:
 				add(dx.at(i), k.dy.at(i))
-			default:
+			case !dx.same(k.dy):
 				copy(dx.at(i), k.dy.at(i))
 			}
 		}

@@ -43,11 +43,11 @@ func Compile(p *compute.Program, capacity int, options ...Option) (compute.Execu
 	if err := e.allocate(run); err != nil {
 		return nil, fmt.Errorf("compile %s: %w", p.Name, err)
 	}
-	kernels := map[compute.Op]*compiled{}
-	if e.forward, err = e.bind(run.Forward, kernels); err != nil {
+	e.kernels = map[compute.Op]*compiled{}
+	if e.forward, err = e.bind(run.Forward); err != nil {
 		return nil, err
 	}
-	if e.backward, err = e.bind(run.Backward, kernels); err != nil {
+	if e.backward, err = e.bind(run.Backward); err != nil {
 		return nil, err
 	}
 	e.scratch = make([][]float32, e.threads)
@@ -103,9 +103,14 @@ func (e *executable) allocate(run *compute.Program) (err error) {
 		whole := port{size: info.Size(), steps: &e.steps[info.Axis], pic: e.pictures[b]}
 		sizes = append(sizes, e.capacity*whole.len())
 	}
-	offsets, total := place(sizes, lives(run))
+	life := lives(run)
+	of := merge(run, life, func(a, b compute.Buf) bool {
+		return sizes[a] == sizes[b] && (e.pictures[a] == nil) == (e.pictures[b] == nil)
+	})
+	offsets, total := place(sizes, life)
 	arena := make([]float32, total)
-	for b, at := range offsets {
+	for b := range sizes {
+		at := offsets[of[b]]
 		e.bufs = append(e.bufs, arena[at:at+sizes[b]:at+sizes[b]])
 	}
 	e.setters = setters(run)
@@ -167,10 +172,10 @@ type compiled struct {
 	copies []*copies
 }
 
-func (e *executable) bind(steps []compute.Step, kernels map[compute.Op]*compiled) ([]step, error) {
+func (e *executable) bind(steps []compute.Step) ([]step, error) {
 	var out []step
 	for _, s := range steps {
-		k, ok := kernels[s.Op]
+		k, ok := e.kernels[s.Op]
 		if !ok {
 			e.building, e.copies = s.Op, nil
 			made, err := e.kernel(s.Op)
@@ -181,7 +186,7 @@ func (e *executable) bind(steps []compute.Step, kernels map[compute.Op]*compiled
 				return nil, fmt.Errorf("compile %s: %w", e.p.Name, err)
 			}
 			k = &compiled{made, e.copies}
-			kernels[s.Op] = k
+			e.kernels[s.Op] = k
 		}
 		run := k.forward
 		switch s.Pass {
@@ -219,7 +224,7 @@ func (e *executable) kernel(op compute.Op) (kernel, error) {
 	case *compute.Concat:
 		return newConcat(e, op), nil
 	case *compute.Conv2D:
-		return newConv2D(e, op), nil
+		return newConv2D(e, op)
 	case *normed:
 		return newNormed(e, op), nil
 	case *compute.Pool:
@@ -235,7 +240,7 @@ func (e *executable) kernel(op compute.Op) (kernel, error) {
 	case *compute.SampledLoss:
 		return newSampled(e, op), nil
 	case *compute.Greedy:
-		return newGreedy(e, op), nil
+		return newGreedy(e, op)
 	case *compute.CTC:
 		return newCTC(e, op)
 	case *compute.LSTM:
@@ -318,6 +323,11 @@ func (p port) len() int {
 func (p port) at(i int) []float32 {
 	n := p.len()
 	return p.data[i*n : (i+1)*n : (i+1)*n]
+}
+
+// same reports whether two buffers lie in one place.
+func (p port) same(o port) bool {
+	return len(p.data) > 0 && len(o.data) > 0 && &p.data[0] == &o.data[0]
 }
 
 // fresh returns the values of example i for a writer that adds: cleared, unless

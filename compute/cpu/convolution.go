@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"fmt"
-
 	"optimus/compute"
 	"optimus/compute/cpu/conv"
 	"optimus/compute/cpu/norm"
@@ -15,27 +13,26 @@ type conv2D struct {
 	e             *executable
 	op            *compute.Conv2D
 	x, dx, y, dy  image
-	plans         map[int]*conv.Conv // by rows of the input: a time axis has many
-	plan          *conv.Conv         // of the batch at hand
+	plan          *conv.Conv // of the batch at hand: a time axis has many lengths
 	w, dw, b, db  []float32
 	ahead, back   packed
 	grad          []float32 // packed
 	bias          []float32 // b, filled up to whole blocks
 	loaded        bool      // the copy of dy, if there is one, is that of this step
 	fwd, bwd, par func(task, thread int)
+	pack          func(task, thread int)
 	sum           []norm.Moments // of the bias, by blocks of channels
 	sums          func(task, thread int)
 }
 
-// packed are weights in the order of a plan.
+// packed are weights in the order of the plan for some rows of the input.
 type packed struct {
-	w       []float32
-	plan    *conv.Conv
-	version int
+	w             []float32
+	rows, version int
 }
 
-func newConv2D(e *executable, op *compute.Conv2D) kernel {
-	k := &conv2D{e: e, op: op, plans: map[int]*conv.Conv{}}
+func newConv2D(e *executable, op *compute.Conv2D) (kernel, error) {
+	k := &conv2D{e: e, op: op}
 	k.w, k.dw = e.block(op.Filter)
 	k.b, k.db = e.block(op.B)
 	x, dx, y, dy := e.port(op.X), e.sink(op, op.DX), e.port(op.Y), e.port(op.DY)
@@ -46,7 +43,11 @@ func newConv2D(e *executable, op *compute.Conv2D) kernel {
 	if y.pic != nil {
 		cfg.Y = conv.Halo{H: y.pic.HaloH, W: y.pic.HaloW}
 	}
-	plan := k.planFor(op.In.H, cfg)
+	plan, err := conv.New(shapeOf(op, op.In.H), cfg)
+	if err != nil {
+		return nil, err
+	}
+	k.plan = plan
 	k.x, k.dx = newImage(e, x, plan.X()), newImage(e, dx, plan.DX())
 	k.y, k.dy = newImage(e, y, plan.Y()), newImage(e, dy, plan.Y())
 	k.ahead.w, k.grad = make([]float32, plan.ForwardSize()), make([]float32, plan.GradientSize())
@@ -57,40 +58,40 @@ func newConv2D(e *executable, op *compute.Conv2D) kernel {
 		k.bias = make([]float32, plane.Blocks(op.Out.C)*plane.Lanes)
 		k.sum = make([]norm.Moments, plane.Blocks(op.Out.C))
 	}
-	k.fwd, k.bwd, k.par, k.sums = k.samples, k.samplesGrad, k.tiles, k.biasGrad
-	return k
-}
-
-// planFor returns the plan for inputs of h rows.
-func (k *conv2D) planFor(h int, cfg conv.Config) *conv.Conv {
-	p, ok := k.plans[h]
-	if !ok {
-		var err error
-		if p, err = conv.New(shapeOf(k.op, h), cfg); err != nil {
-			panic(fmt.Sprintf("a convolution that could be planned for %d rows cannot for %d: %v", k.op.In.H, h, err))
-		}
-		k.plans[h] = p
-	}
-	return p
+	k.fwd, k.bwd, k.par, k.sums, k.pack = k.samples, k.samplesGrad, k.tiles, k.biasGrad, k.packWeights
+	return k, nil
 }
 
 func (k *conv2D) forward() {
-	k.plan = k.planFor(frame(k.op.In, k.x.port).H, conv.Config{X: k.x.halo, Y: k.y.halo})
+	rows := frame(k.op.In, k.x.port).H
+	if err := k.plan.Replan(rows); err != nil {
+		panic(err) // Compile planned the longest; the time axis has windows for no shorter ones
+	}
 	k.x.layout, k.dx.layout, k.y.layout, k.dy.layout = k.plan.X(), k.plan.DX(), k.plan.Y(), k.plan.Y()
 	k.loaded = false
-	if k.ahead.stale(k.plan, k.e.versions[k.op.Filter]) {
-		k.plan.PackForward(k.ahead.w, k.w)
-	}
+	k.e.pool.run(2, k.pack)
 	copy(k.bias, k.b)
 	k.e.pool.run(k.e.shares(k.e.n), k.fwd)
 }
 
-func (p *packed) stale(plan *conv.Conv, version int) bool {
-	if p.plan == plan && p.version == version {
+// stale reports whether weights must be packed for so many rows, and notes that they are.
+func (p *packed) stale(rows, version int) bool {
+	if p.rows == rows && p.version == version {
 		return false
 	}
-	p.plan, p.version = plan, version
+	p.rows, p.version = rows, version
 	return true
+}
+
+// packWeights brings the weights into both orders, in training: one task for each.
+func (k *conv2D) packWeights(task, _ int) {
+	rows, version := k.plan.Shape().H, k.e.versions[k.op.Filter]
+	switch {
+	case task == 0 && k.ahead.stale(rows, version):
+		k.plan.PackForward(k.ahead.w, k.w)
+	case task == 1 && k.e.train && k.back.w != nil && k.back.stale(rows, version):
+		k.plan.PackBackward(k.back.w[:k.plan.BackwardSize()], k.w)
+	}
 }
 
 func (k *conv2D) samples(task, thread int) {
@@ -106,9 +107,6 @@ func (k *conv2D) samples(task, thread int) {
 }
 
 func (k *conv2D) inputGrad() {
-	if k.back.stale(k.plan, k.e.versions[k.op.Filter]) {
-		k.plan.PackBackward(k.back.w, k.w)
-	}
 	k.e.pool.run(k.e.shares(k.e.n), k.bwd)
 	k.loaded = true
 }
@@ -119,7 +117,7 @@ func (k *conv2D) samplesGrad(task, thread int) {
 		k.dy.load(i, k.e.scratch[thread])
 		k.dx.begin(i)
 	}
-	k.plan.BackwardData(k.dx.samples(), k.dy.samples(), k.back.w, k.dx.add && k.dx.shadow == nil, lo, hi)
+	k.plan.BackwardData(k.dx.samples(), k.dy.samples(), k.back.w[:k.plan.BackwardSize()], k.dx.add && k.dx.shadow == nil, lo, hi)
 	for i := lo; i < hi; i++ {
 		k.dx.store(i, k.e.scratch[thread])
 	}

@@ -50,7 +50,7 @@ func utterances(steps int, x []float32, lengths []int32, texts ...[]int32) *comp
 	return b
 }
 
-// TestCTCLosses has values that can be counted by hand: with equal probabilities of
+// BO-33: TestCTCLosses has values that can be counted by hand: with equal probabilities of
 // three classes the loss is -log of the number of paths over 3^T.
 func TestCTCLosses(t *testing.T) {
 	e := ctcNet(t, 3, 3, 2, 0, compute.None)
@@ -66,6 +66,8 @@ func TestCTCLosses(t *testing.T) {
 	}
 }
 
+// BO-33: labels that no path makes are refused with their example's number, before
+// anything is computed, so that they cannot ruin the gradients of the others.
 func TestCTCRefuses(t *testing.T) {
 	e := ctcNet(t, 3, 3, 2, 0, compute.None)
 	x := make([]float32, 3*3*2)
@@ -88,8 +90,8 @@ func TestCTCRefuses(t *testing.T) {
 	}
 }
 
-// TestCTCBlank moves the blank from the first class to the last: the same loss, and
-// the same text is heard.
+// BO-34: TestCTCBlank moves the blank from the first class to the last: the same loss,
+// and the same text is heard. A blank that is mixed up would show in the loss.
 func TestCTCBlank(t *testing.T) {
 	logs := func(rows ...float32) []float32 {
 		for i, p := range rows {
@@ -100,6 +102,10 @@ func TestCTCBlank(t *testing.T) {
 	first, err := ctcNet(t, 3, 3, 2, 0, compute.None).Evaluate(utterances(3, logs(.5, .3, .2, .2, .5, .3, .1, .2, .7), nil, []int32{1, 2}))
 	if err != nil {
 		t.Fatal(err)
+	}
+	mixed, err := ctcNet(t, 3, 3, 2, 2, compute.None).Evaluate(utterances(3, logs(.5, .3, .2, .2, .5, .3, .1, .2, .7), nil, []int32{0, 1}))
+	if err != nil || math.Abs(mixed.Loss-1.262308) > 1e-6 {
+		t.Errorf("mixed up: loss %v, %v; want 1.262308", mixed.Loss, err)
 	}
 	last, err := ctcNet(t, 3, 3, 2, 2, compute.None).Evaluate(utterances(3, logs(.3, .2, .5, .5, .3, .2, .2, .7, .1), nil, []int32{0, 1}))
 	if err != nil || math.Abs(first.Loss-0.931404) > 1e-6 || math.Abs(last.Loss-first.Loss) > 1e-6 {

@@ -16,12 +16,13 @@ type executable struct {
 	bufs          [][]float32
 	pictures      []*picture   // of each buffer: how it holds pictures; nil for rows
 	setters       []compute.Op // of each buffer: who writes it first
-	building      compute.Op   // while compiling: the operation whose kernel is made,
-	copies        []*copies    // and its copies
-	params, grads [][]float32  // nil for Rows blocks
-	versions      []int        // of params: how often they were set
-	tables        []*table     // nil for dense blocks
-	lookups       [][]int      // of Rows blocks: inputs of ids; None for all rows
+	kernels       map[compute.Op]*compiled
+	building      compute.Op  // while compiling: the operation whose kernel is made,
+	copies        []*copies   // and its copies
+	params, grads [][]float32 // nil for Rows blocks
+	versions      []int       // of params: how often they were set
+	tables        []*table    // nil for dense blocks
+	lookups       [][]int     // of Rows blocks: inputs of ids; None for all rows
 	aux, auxSum   [][]float32
 	scratch       [][]float32 // per thread
 	scratchSize   int

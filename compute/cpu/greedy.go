@@ -1,18 +1,20 @@
 package cpu
 
 import (
+	"fmt"
 	"slices"
 
 	"optimus/compute"
 	"optimus/compute/cpu/vec"
 )
 
-// greedy writes translations, in tiles of examples as the decoder whose cells it has,
-// always with room for the most steps: what is written does not depend on how long
-// other sentences of the batch are.
+// greedy writes translations with the cells of a decoder, whose own work in an
+// evaluation is done by then. It has room for the most steps, in tiles of examples as
+// the decoder: what is written does not depend on how long other sentences of the batch
+// are.
 type greedy struct {
 	none
-	attentive
+	*attentive
 	op     *compute.Greedy
 	table  *table
 	scores product
@@ -22,22 +24,25 @@ type greedy struct {
 	fwd    func(task, thread int)
 }
 
-func newGreedy(e *executable, op *compute.Greedy) kernel {
-	k := &greedy{attentive: newAttentive(e, op.Decoder), op: op, table: e.tables[op.Table], ends: make([]int, e.capacity), sums: make([]tally, e.capacity)}
+func newGreedy(e *executable, op *compute.Greedy) (kernel, error) {
+	cells, ok := e.kernels[op.Decoder]
+	if !ok {
+		return nil, fmt.Errorf("%T before its decoder; a program decodes first", op)
+	}
+	k := &greedy{attentive: cells.kernel.(*decoder).attentive, op: op, table: e.tables[op.Table], ends: make([]int, e.capacity), sums: make([]tally, e.capacity)}
 	k.words = make([]int32, e.capacity*k.steps)
 	k.scores.in = op.Decoder.H
 	k.scores.add(e, op.W, op.B, op.Words)
 	e.reserve(recurrentTile * (op.Decoder.In + op.Words))
 	k.fwd = k.tile
-	return k
+	return k, nil
 }
 
 func (k *greedy) forward() {
 	if k.e.train {
 		return
 	}
-	k.pack()
-	k.scores.pack(k.e)
+	k.scores.pack(k.e, ahead)
 	k.e.pool.run(tiles(k.e.n, recurrentTile), k.fwd)
 	k.e.total(k.sums)
 }

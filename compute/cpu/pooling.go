@@ -12,31 +12,29 @@ type pooled struct {
 	ports
 	e        *executable
 	op       *compute.Pool
-	plans    map[int]*pooling.Plan // by rows of the input
 	plan     *pooling.Plan
+	rows     int // of the input that it is for
 	blocks   int
 	fwd, bwd func(task, thread int)
 }
 
 func newPooled(e *executable, op *compute.Pool) (kernel, error) {
-	k := &pooled{e: e, op: op, ports: e.ports(op, op.IO), plans: map[int]*pooling.Plan{}, blocks: plane.Blocks(op.In.C)}
+	k := &pooled{e: e, op: op, ports: e.ports(op, op.IO), blocks: plane.Blocks(op.In.C)}
 	k.fwd, k.bwd = k.forwardPlane, k.gradPlane
 	return k, k.choose(op.In.H)
 }
 
 // choose makes the plan for inputs of h rows current.
 func (k *pooled) choose(h int) (err error) {
-	var ok bool
-	if k.plan, ok = k.plans[h]; ok {
+	if k.rows == h {
 		return nil
 	}
 	o := k.op
 	w := pooling.Window{H: pooling.Axis{Kernel: o.KH, Stride: o.StrideH, Pad: o.PadH}, W: pooling.Axis{Kernel: o.KW, Stride: o.StrideW, Pad: o.PadW}, CountPad: !o.Inside}
 	rows, columns := o.Over(o.In.H, o.In.W)
 	w.Full = rows != o.Out.H || columns != o.Out.W
-	if k.plan, err = pooling.New(w, h, o.In.W); err == nil {
-		k.plans[h] = k.plan
-	}
+	k.rows = h
+	k.plan, err = pooling.New(w, h, o.In.W)
 	return err
 }
 

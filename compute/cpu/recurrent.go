@@ -16,10 +16,11 @@ type recurrent struct {
 	cells   cells
 	shares  []share
 
-	input, state product   // of the input and of the last state
-	xs           []float32 // [T,B,In] of each tile: the input, at last its gradient
-	a            []float32 // [T,B,G·H]: gates of the input, then their gradients
-	hs           []float32 // [T+1,B,H]: states
+	input, state product    // of the input and of the last state
+	products     []*product // these and what else the cells multiply with
+	xs           []float32  // [T,B,In] of each tile: the input, at last its gradient
+	a            []float32  // [T,B,G·H]: gates, then their gradients
+	hs           []float32  // [T+1,B,H]: states
 
 	fwd, bwd, par, in func(task, thread int)
 }
@@ -36,33 +37,52 @@ type cells interface {
 
 func newLSTM(e *executable, op *compute.LSTM) kernel {
 	k := newRecurrent(e, op, &op.Recurrent)
-	k.cells = &lstmCells{recurrent: k, cs: k.kept(1, op.H), tanh: k.kept(0, op.H)}
-	k.shares = append(k.input.shares(k.a, k.xs, 0, 0), k.state.shares(k.a, k.hs, 0, 1)...)
+	for _, g := range op.State {
+		k.state.add(e, g.W, g.B, g.G*op.H)
+	}
+	k.cells = &lstmCells{k, k.kept(1, op.H)}
+	k.divide(&k.state, k.a)
 	return k
 }
 
 func newGRU(e *executable, op *compute.GRU) kernel {
 	k := newRecurrent(e, op, &op.Recurrent)
-	us := k.kept(0, k.state.out)
-	k.cells = &gruCells{k, us}
-	k.shares = append(k.input.shares(k.a, k.xs, 0, 0), k.state.shares(us, k.hs, 0, 1)...)
+	c := &gruCells{recurrent: k, fresh: product{in: op.H}, us: k.kept(0, op.H)}
+	gates := 2 // still to come; the next is the candidate
+	for _, g := range op.State {
+		first := min(gates, g.G)
+		if gates -= first; first > 0 {
+			k.state.add(e, g.W, g.B, first*op.H)
+		}
+		if first < g.G {
+			c.fresh.piece(e, g.W, g.B, op.H, first*op.H*op.H, op.H)
+		}
+	}
+	k.state.out = k.input.out // the candidate's place is left alone
+	k.cells, k.products = c, append(k.products, &c.fresh)
+	k.divide(&k.state, k.a)
+	k.divide(&c.fresh, c.us)
 	return k
 }
 
 func newRecurrent(e *executable, self compute.Op, op *compute.Recurrent) *recurrent {
 	k := &recurrent{e: e, op: op, ports: e.ports(self, op.IO), lengths: e.lengths(op.Lengths, e.p.Buffers[op.X].Axis)}
-	k.input.in, k.state.in = op.In, op.H
+	k.input.in, k.state.in, k.products = op.In, op.H, []*product{&k.input, &k.state}
 	for _, g := range op.Input {
 		k.input.add(e, g.W, g.B, g.G*op.H)
 	}
-	for _, g := range op.State {
-		k.state.add(e, g.W, g.B, g.G*op.H)
-	}
 	k.xs, k.a, k.hs = k.kept(0, op.In), k.kept(0, k.input.out), k.kept(1, op.H)
+	k.shares = k.input.shares(steps{k.a, 0, 0}, steps{k.xs, 0, 0})
 	k.fwd, k.bwd, k.in = k.tile, k.tileGrad, k.inputTile
 	k.par = func(task, _ int) { k.shares[task].sum(e, *k.y.steps) }
 	e.reserve(2 * recurrentTile * op.H)
 	return k
+}
+
+// divide adds the shares of the gradient of weights that the last state is multiplied
+// with; dy is that of the products.
+func (k *recurrent) divide(p *product, dy []float32) {
+	k.shares = append(k.shares, p.shares(steps{dy, 0, 0}, steps{k.hs, 0, 1})...)
 }
 
 // kept makes an array of width values for each example and time step, and more steps.
@@ -72,12 +92,19 @@ func (k *recurrent) kept(more, width int) []float32 {
 
 func (k *recurrent) forward() {
 	k.lengths.update()
-	k.input.pack(k.e)
-	k.state.pack(k.e)
+	k.pack(ahead)
 	k.e.pool.run(tiles(k.e.n, recurrentTile), k.fwd)
 }
 
+// pack brings the weights into the order of a direction.
+func (k *recurrent) pack(d direction) {
+	for _, p := range k.products {
+		p.pack(k.e, d)
+	}
+}
+
 func (k *recurrent) paramGrad() {
+	k.pack(back)
 	k.e.pool.run(tiles(k.e.n, recurrentTile), k.bwd)
 	k.e.pool.run(len(k.shares), k.par)
 }
@@ -158,7 +185,7 @@ func (k *recurrent) inputTile(task, _ int) {
 
 type lstmCells struct {
 	*recurrent
-	cs, tanh []float32 // [T+1,B,H], [T,B,H]
+	cs []float32 // [T+1,B,H]
 }
 
 func (k *lstmCells) start(v stretch) {
@@ -169,7 +196,7 @@ func (k *lstmCells) start(v stretch) {
 func (k *lstmCells) cell(v stretch, s int) rnn.LSTM {
 	h, states := k.op.H, v.states()
 	return rnn.LSTM{Gates: v.at(k.a, 4*h, s), CPrev: states.at(k.cs, h, s), HPrev: states.at(k.hs, h, s),
-		C: states.at(k.cs, h, s+1), TanhC: v.at(k.tanh, h, s), H: states.at(k.hs, h, s+1)}
+		C: states.at(k.cs, h, s+1), H: states.at(k.hs, h, s+1)}
 }
 
 func (k *lstmCells) step(v stretch, s int, t rnn.Tile) {
@@ -186,24 +213,27 @@ func (k *lstmCells) stepGrad(v stretch, s int, t rnn.Tile, dh, dc []float32) {
 
 type gruCells struct {
 	*recurrent
-	us []float32 // [T,B,3H]: products of the last state, then their gradients
+	fresh product   // of the last state, for the candidate
+	us    []float32 // [T,B,H]: its results, then their gradients
 }
 
 func (k *gruCells) start(v stretch) { clear(v.states().at(k.hs, k.op.H, 0)) }
 
 func (k *gruCells) cell(v stretch, s int) rnn.GRU {
 	h, states := k.op.H, v.states()
-	return rnn.GRU{X: v.at(k.a, 3*h, s), U: v.at(k.us, 3*h, s), HPrev: states.at(k.hs, h, s), H: states.at(k.hs, h, s+1)}
+	return rnn.GRU{X: v.at(k.a, 3*h, s), U: v.at(k.us, h, s), HPrev: states.at(k.hs, h, s), H: states.at(k.hs, h, s+1)}
 }
 
 func (k *gruCells) step(v stretch, s int, t rnn.Tile) {
 	c := k.cell(v, s)
-	k.state.multiply(c.U, c.HPrev, false)
+	k.state.multiply(c.X, c.HPrev, true)
+	k.fresh.multiply(c.U, c.HPrev, false)
 	c.Forward(t)
 }
 
 func (k *gruCells) stepGrad(v stretch, s int, t rnn.Tile, dh, _ []float32) {
 	c := k.cell(v, s)
 	c.Backward(t, rnn.GRUGrad{DX: c.X, DU: c.U, DH: dh, DHPrev: dh})
-	k.state.multiplyGrad(dh, c.U, true)
+	k.state.multiplyGrad(dh, c.X, true)
+	k.fresh.multiplyGrad(dh, c.U, true)
 }

@@ -11,37 +11,45 @@ import (
 // memory depends on the batch, not on the length of the block.
 type table struct {
 	width  int
-	all    int32 // rows of the whole block
-	rows   []int32
-	have   []bool // row i has been set
+	all    int32   // rows of the whole block
+	rows   []int32 // the working set
+	seats  []seat  // where their values are
 	values []float32
+	free   []int32 // seats of no row
 
 	// The gradient of the last training step, and the rows that it needed: the
 	// working set may have moved on since.
 	gradRows []int32
 	grad     []float32
 
-	// The working set before, or the next one while it is being made.
-	spareRows   []int32
-	spareHave   []bool
-	spareValues []float32
-
 	ids, asked []int32 // what is wanted next, and what was wanted last, as it came
-	sorted     []int32
-	next       int // the slot behind that set last
+	next       int     // the slot behind that set last
+
+	// The working set before, or the next one while it is being made.
+	spareRows  []int32
+	spareSeats []seat
+}
+
+// A seat is where the values of a row lie, and whether they have been set.
+type seat struct {
+	at   int32
+	have bool
 }
 
 // newTable makes room for batches of up to n ids.
 func newTable(p optim.Param, n int) *table {
 	width, limit := p.RowSize(), min(n, p.Shape[0])
-	return &table{
+	t := &table{
 		width: width, all: int32(p.Shape[0]),
-		ids: make([]int32, 0, n), asked: make([]int32, 0, n), sorted: make([]int32, 0, n),
-		rows: make([]int32, 0, limit), spareRows: make([]int32, 0, limit),
-		have: make([]bool, limit), spareHave: make([]bool, limit),
-		values: make([]float32, limit*width), spareValues: make([]float32, limit*width),
-		grad: make([]float32, limit*width),
+		ids: make([]int32, 0, n), asked: make([]int32, 0, n),
+		rows: make([]int32, 0, n), spareRows: make([]int32, 0, n),
+		seats: make([]seat, limit), spareSeats: make([]seat, limit), free: make([]int32, limit),
+		values: make([]float32, limit*width), grad: make([]float32, limit*width),
 	}
+	for i := range t.free {
+		t.free[i] = int32(i)
+	}
+	return t
 }
 
 // begin starts the next working set; want adds ids to it, in any order. Those behind
@@ -69,34 +77,49 @@ func (t *table) commit() []int32 {
 		return t.rows
 	}
 	t.ids, t.asked = t.asked, t.ids
-	t.sorted = append(t.sorted[:0], t.asked...)
-	slices.Sort(t.sorted)
-	t.sorted = slices.Compact(t.sorted)
-	if slices.Equal(t.sorted, t.rows) {
-		return t.rows
+	next := append(t.spareRows[:0], t.asked...)
+	slices.Sort(next)
+	next = slices.Compact(next)
+	t.spareRows = next
+	if !slices.Equal(next, t.rows) {
+		t.move(next)
 	}
-	next, old := append(t.spareRows[:0], t.sorted...), 0
+	return t.rows
+}
+
+// move makes next the working set: rows that stay keep their seats, others take
+// those that become free.
+func (t *table) move(next []int32) {
+	old := 0
 	for i, row := range next {
-		for old < len(t.rows) && t.rows[old] < row {
+		for ; old < len(t.rows) && t.rows[old] < row; old++ {
+			t.free = append(t.free, t.seats[old].at)
+		}
+		t.spareSeats[i] = seat{at: -1}
+		if old < len(t.rows) && t.rows[old] == row {
+			t.spareSeats[i] = t.seats[old]
 			old++
 		}
-		kept := old < len(t.rows) && t.rows[old] == row && t.have[old]
-		t.spareHave[i] = kept
-		if kept {
-			copy(t.spareValues[i*t.width:(i+1)*t.width], t.row(old))
+	}
+	for ; old < len(t.rows); old++ {
+		t.free = append(t.free, t.seats[old].at)
+	}
+	for i := range next {
+		if t.spareSeats[i].at < 0 {
+			last := len(t.free) - 1
+			t.spareSeats[i].at, t.free = t.free[last], t.free[:last]
 		}
 	}
 	t.rows, t.spareRows = next, t.rows
-	t.have, t.spareHave = t.spareHave, t.have
-	t.values, t.spareValues = t.spareValues, t.values
-	return t.rows
+	t.seats, t.spareSeats = t.spareSeats, t.seats
 }
 
 // slot returns where row is in the working set.
 func (t *table) slot(row int32) (int, bool) { return slices.BinarySearch(t.rows, row) }
 
 func (t *table) row(slot int) []float32 {
-	return t.values[slot*t.width : (slot+1)*t.width : (slot+1)*t.width]
+	at := int(t.seats[slot].at) * t.width
+	return t.values[at : at+t.width : at+t.width]
 }
 
 // set sets part of a row. Rows that come in ascending order are found at once.
@@ -107,7 +130,7 @@ func (t *table) set(row int32, offset int, v []float32) {
 	}
 	if ok {
 		copy(t.row(s)[offset:offset+len(v)], v)
-		t.have[s] = true
+		t.seats[s].have = true
 		t.next = s + 1
 	}
 }
@@ -123,8 +146,10 @@ func (t *table) gradient() []float32 { return t.grad[:len(t.gradRows)*t.width] }
 
 // missing returns a row of the working set that has never been set.
 func (t *table) missing() (int32, bool) {
-	if i := slices.Index(t.have[:len(t.rows)], false); i >= 0 {
-		return t.rows[i], true
+	for i, row := range t.rows {
+		if !t.seats[i].have {
+			return row, true
+		}
 	}
 	return 0, false
 }

@@ -40,8 +40,8 @@ func TestTable(t *testing.T) {
 			}
 			for i, row := range rows {
 				v, ok := known[row]
-				if ok != tab.have[i] || ok && !slices.Equal(v, tab.row(i)) {
-					t.Fatalf("row %d holds %v (set: %v), want %v (set: %v)", row, tab.row(i), tab.have[i], v, ok)
+				if ok != tab.seats[i].have || ok && !slices.Equal(v, tab.row(i)) {
+					t.Fatalf("row %d holds %v (set: %v), want %v (set: %v)", row, tab.row(i), tab.seats[i].have, v, ok)
 				}
 			}
 			if row, missing := tab.missing(); missing != (len(known) < len(rows)) {

@@ -140,7 +140,7 @@ func (k *convMax) filter(j, _ int) {
 }
 
 // maxRows computes y = max over the rows of x, each as long as y, and which row
-// that is: the first of equals.
+// that is: the first of equals. A NaN wins.
 func maxRows(x, y []float32, best []int32) {
 	n := len(y)
 	copy(y, x[:n])
@@ -148,7 +148,7 @@ func maxRows(x, y []float32, best []int32) {
 	for t := 1; t*n < len(x); t++ {
 		row := x[t*n : t*n+n]
 		for j, v := range row {
-			if v > y[j] {
+			if v > y[j] || v != v {
 				y[j], best[j] = v, int32(t)
 			}
 		}

@@ -23,6 +23,7 @@ type Update struct {
 	StateOut [][]float32 // and at version s+1
 	Grad     []float32   // sum of the gradients; not read if Weight is 0
 	Weight   int64       // number of examples (or tokens) in the sum; 0: nothing was contributed
+	Excess   float64     // above 1: the mean gradient is divided by it (Squares.Excess); else 0 or 1
 }
 
 // Apply computes version s+1 from version s, in one pass and without

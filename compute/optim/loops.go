@@ -18,6 +18,9 @@ type scalars struct {
 // one factor of the learning rate and one of the root.
 func (c Config) scalars(u Update) scalars {
 	k := scalars{weight: float32(u.Weight), high: float32(c.Clip), lr: float32(u.LR), epsilon: float32(c.Epsilon)}
+	if u.Excess > 1 {
+		k.weight = float32(float64(u.Weight) * u.Excess) // the one division serves both
+	}
 	if c.Clip == 0 {
 		k.high = float32(math.Inf(1))
 	}

@@ -15,3 +15,6 @@ func rmspropAVX(n int, scalars *float32, w *float32, out *float32, sum *float32,
 
 //go:noescape
 func adamAVX(n int, scalars *float32, w *float32, out *float32, sum *float32, a *float32, aout *float32, s *float32, sout *float32)
+
+//go:noescape
+func squaresAVX2(n int, by float64, x *float32, out *uint64)

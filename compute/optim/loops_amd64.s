@@ -185,3 +185,51 @@ loop:
 	JNZ     loop
 	VZEROUPPER
 	RET
+
+// func squaresAVX2(n int, by float64, x *float32, out *uint64)
+// Requires: AVX, AVX2, SSE2
+TEXT ·squaresAVX2(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         x+16(FP), CX
+	MOVQ         out+24(FP), DX
+	MOVSD        by+8(FP), X0
+	VBROADCASTSD X0, Y0
+	MOVQ         $0x4338000000000000, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x4018000000000000, BX
+	VMOVQ        BX, X2
+	VPBROADCASTQ X2, Y2
+	VXORPD       Y3, Y3, Y3
+	VXORPD       Y4, Y4, Y4
+	VXORPD       Y5, Y5, Y5
+
+loop:
+	VCVTPS2PD (CX), Y6
+	VMULPD    Y0, Y6, Y6
+	VMULPD    Y6, Y6, Y6
+	VMAXPD    Y6, Y5, Y5
+	VADDPD    Y1, Y6, Y7
+	VPADDQ    Y7, Y3, Y3
+	VSUBPD    Y1, Y7, Y7
+	VSUBPD    Y7, Y6, Y6
+	VADDPD    Y2, Y6, Y6
+	VPADDQ    Y6, Y4, Y4
+	VCVTPS2PD 16(CX), Y6
+	VMULPD    Y0, Y6, Y6
+	VMULPD    Y6, Y6, Y6
+	VMAXPD    Y6, Y5, Y5
+	VADDPD    Y1, Y6, Y7
+	VPADDQ    Y7, Y3, Y3
+	VSUBPD    Y1, Y7, Y7
+	VSUBPD    Y7, Y6, Y6
+	VADDPD    Y2, Y6, Y6
+	VPADDQ    Y6, Y4, Y4
+	ADDQ      $0x20, CX
+	SUBQ      $0x08, AX
+	JNZ       loop
+	VMOVUPD   Y3, (DX)
+	VMOVUPD   Y4, 32(DX)
+	VMOVUPD   Y5, 64(DX)
+	VZEROUPPER
+	RET

@@ -47,7 +47,11 @@ type Config struct {
 	Epsilon  float64 `json:"epsilon,omitempty"`  // rmsprop, adam: ε
 	// WeightDecay λ adds λw to the gradient (L2), after clipping.
 	WeightDecay float64 `json:"weight_decay,omitempty"`
-	// Clip > 0 limits each element of the mean gradient to ±Clip.
+	// ClipNorm c > 0 limits the norm of the mean gradient over all learned blocks
+	// together: g ← g·min(1, c/‖g‖₂) (Pascanu et al. 2013, Algorithm 1). One piece
+	// does not know that norm: who applies an update gives it (Update.Excess).
+	ClipNorm float64 `json:"clip_norm,omitempty"`
+	// Clip > 0 limits each element of the mean gradient to ±Clip, after ClipNorm.
 	Clip float64 `json:"clip,omitempty"`
 	// As each of Steps (increasing, from 1) is reached, the learning rate is multiplied by Factor.
 	Factor float64 `json:"factor,omitempty"`
@@ -93,6 +97,7 @@ func (c Config) Validate() error {
 		{"beta2", c.Beta2, adam, below1(c.Beta2), "must lie in [0,1)"},
 		{"epsilon", c.Epsilon, rms || adam, float32(c.Epsilon) > 0 && positive(c.Epsilon), "must be positive, finite and above zero in float32"},
 		{"weight_decay", c.WeightDecay, true, natural(c.WeightDecay), "must be finite and not negative"},
+		{"clip_norm", c.ClipNorm, true, natural(c.ClipNorm) && (c.ClipNorm == 0 || c.ClipNorm >= minClipNorm), fmt.Sprintf("must be finite and 0 or at least %g", minClipNorm)},
 		{"clip", c.Clip, true, natural(c.Clip), "must be finite and not negative"},
 		{"factor", c.Factor, len(c.Steps) > 0, positive(c.Factor), "must be positive and finite"},
 	} {

@@ -44,6 +44,7 @@ func Check(fsys fs.FS, module string) ([]Violation, error) {
 	}
 	for _, p := range m.packages {
 		checkImports(m, p, report)
+		checkLinked(m, p, report)
 		checkPurity(m, p, report)
 		checkDoc(p, report)
 		for _, f := range p.files {

@@ -80,6 +80,14 @@ func TestViolations(t *testing.T) {
 			"internal/faultnet/f.go: cycle: internal/faultnet imports transport, which leads back to it",
 			"transport/t.go: cycle: transport imports internal/faultnet, which leads back to it",
 		}},
+		{"linked", map[string]string{
+			"cmd/optimus/main.go":    "// Optimus runs.\npackage main\nimport \"optimus/daemon\"\n",
+			"daemon/d.go":            "// Package daemon serves.\npackage daemon\nimport \"optimus/daemon/web\"\n",
+			"daemon/web/w.go":        "// Package web shows.\npackage web\nimport \"gorgonia.org/tensor\"\n",
+			"daemon/web/w_test.go":   "package web\nimport \"gorgonia.org/gorgonia\"\n",
+			"models/graph/g.go":      "// Package graph trains graphs.\npackage graph\nimport (\"gorgonia.org/gorgonia\"; \"optimus/train\")\n",
+			"benchmarks/graphs/b.go": "// Package graphs measures.\npackage graphs\nimport \"optimus/models/graph\"\n",
+		}, []string{"daemon/web/w.go: link: imports gorgonia.org/tensor, which would be linked into cmd/optimus"}},
 		{"printing", map[string]string{
 			"nn/n.go":             "// Package nn is.\npackage nn\nimport f \"fmt\"\nfunc g() { f.Println(); println(); _ = f.Sprint() }\n",
 			"nn/n_test.go":        "package nn\nimport \"fmt\"\nfunc h() { fmt.Println() }\n",

@@ -54,6 +54,40 @@ func checkImports(m *tree, p *pkg, report reporter) {
 	}
 }
 
+// checkLinked holds all that p is built from to what its row leaves unlinked.
+func checkLinked(m *tree, p *pkg, report reporter) {
+	r, _ := rowOf(p.dir)
+	if len(r.unlinked) == 0 {
+		return
+	}
+	m.walk(p.dir, map[string]bool{}, func(f *file, path string) {
+		dir, ours := m.folder(path)
+		for _, u := range r.unlinked {
+			if within(path, u) || ours && within(dir, u) {
+				report(f.path, "link", "imports %s, which would be linked into %s", path, p.dir)
+			}
+		}
+	})
+}
+
+// walk visits the imports of the shipped files of the package in dir and of all
+// packages of the module that these lead to.
+func (m *tree) walk(dir string, seen map[string]bool, visit func(f *file, path string)) {
+	p := m.packages[dir]
+	if p == nil || seen[dir] {
+		return
+	}
+	seen[dir] = true
+	for f := range p.shipped {
+		for path := range f.imported {
+			visit(f, path)
+			if next, ours := m.folder(path); ours {
+				m.walk(next, seen, visit)
+			}
+		}
+	}
+}
+
 func (r row) allowed() string {
 	list := append(slices.Clone(r.imports), "internal")
 	text := strings.Join(list, ", ")

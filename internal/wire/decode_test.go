@@ -174,7 +174,7 @@ func TestAbsurdCounts(t *testing.T) {
 func TestEncodeRefuses(t *testing.T) {
 	for name, f := range map[string]*Frame{
 		"no kind":      {},
-		"unknown kind": {Header: Header{Kind: Failure + 1}},
+		"unknown kind": {Header: Header{Kind: last + 1}},
 		"long text":    {Header: Header{Kind: Hello}, Text: strings.Repeat("x", MaxText+1)},
 	} {
 		if _, err := NewEncoder(0).Encode(f); !errors.Is(err, ErrInvalid) {

@@ -19,7 +19,12 @@ const (
 	MoveAck                 // answers Move
 	Refresh                 // the receiver's generation is not the sender's: ask the controller
 	Failure                 // answers any request that could not be served; Text says why
+	Vote                    // server → server: its part of the norm of a step's gradient
+	VoteAck                 // answers Vote
 )
+
+// last is the highest kind.
+const last = VoteAck
 
 // String returns the name of the kind in lower case.
 func (k Kind) String() string {
@@ -42,6 +47,10 @@ func (k Kind) String() string {
 		return "refresh"
 	case Failure:
 		return "failure"
+	case Vote:
+		return "vote"
+	case VoteAck:
+		return "vote-ack"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
@@ -112,7 +121,7 @@ func (f *Frame) Length() int64 {
 // Check reports what makes f impossible to send in a frame of at most max bytes.
 // The error wraps ErrInvalid or ErrTooLarge.
 func (f *Frame) Check(max int64) error {
-	if f.Kind < Hello || f.Kind > Failure {
+	if f.Kind < Hello || f.Kind > last {
 		return fmt.Errorf("encode frame: %w: unknown %s", ErrInvalid, f.Kind)
 	}
 	if len(f.Text) > MaxText {

@@ -60,7 +60,7 @@ func TestHeaderFields(t *testing.T) {
 		t.Run(field.Name, func(t *testing.T) {
 			values := []uint64{1, 2, 0x81, 1<<31 + 3, 1<<32 + 2, 1<<53 + 1, 1<<63 - 1, 1 << 63, math.MaxUint64}
 			if field.Name == "Kind" {
-				values = []uint64{uint64(Hello), uint64(Move), uint64(Failure)}
+				values = []uint64{uint64(Hello), uint64(Move), uint64(last)}
 			}
 			for _, v := range values {
 				f := &Frame{Header: Header{Kind: Push}}
@@ -99,7 +99,7 @@ func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := &Frame{
 			Header: Header{
-				Kind:        Kind(rapid.IntRange(int(Hello), int(Failure)).Draw(rt, "kind")),
+				Kind:        Kind(rapid.IntRange(int(Hello), int(last)).Draw(rt, "kind")),
 				Flags:       rapid.Uint8().Draw(rt, "flags"),
 				Run:         rapid.Uint64().Draw(rt, "run"),
 				Incarnation: rapid.Uint64().Draw(rt, "incarnation"),
@@ -146,7 +146,7 @@ func TestGolden(t *testing.T) {
 
 func TestKindNames(t *testing.T) {
 	seen := make(map[string]bool)
-	for k := Hello; k <= Failure; k++ {
+	for k := Hello; k <= last; k++ {
 		if name := k.String(); strings.HasPrefix(name, "kind(") || seen[name] {
 			t.Errorf("kind %d has no name of its own: %q", uint8(k), name)
 		} else {

@@ -151,7 +151,7 @@ func parseHeader(b *[HeaderSize]byte) (h Header, e extent, err error) {
 		text:   le.Uint16(b[atTextLen:]),
 		sum:    le.Uint32(b[atBodySum:]),
 	}
-	if h.Kind < Hello || h.Kind > Failure {
+	if h.Kind < Hello || h.Kind > last {
 		return h, e, fmt.Errorf("%w: unknown %s", ErrInvalid, h.Kind)
 	}
 	return h, e, nil

@@ -36,7 +36,7 @@ func (s *Store) applyOne(g *generation, p *piece, u *Push, c *calls) (Outcome, e
 	if ok && u.Weight > 0 {
 		one := [1]Push{*u}
 		var err error
-		if ok, err = s.apply(p, one[:], u.Weight, p.now.version+1); err != nil {
+		if ok, err = s.apply(p, one[:], u.Weight, 1, p.now.version+1); err != nil {
 			return Refused, refuse(u, err)
 		}
 	}

@@ -11,7 +11,9 @@ import (
 type calls struct {
 	answers []answered
 	vetoes  []Veto
+	votes   []Vote
 	watches []func()
+	decided []int64 // steps that all votes have come for; to be made before the locks are released
 }
 
 type answered struct {
@@ -32,12 +34,17 @@ func (s *Store) finish(c *calls) {
 			s.cfg.NonFinite(v)
 		}
 	}
+	if s.cfg.Vote != nil {
+		for _, v := range c.votes {
+			s.cfg.Vote(v)
+		}
+	}
 	for _, fn := range c.watches {
 		fn()
 	}
 	clear(c.answers)
 	clear(c.watches)
-	c.answers, c.vetoes, c.watches = c.answers[:0], c.vetoes[:0], c.watches[:0]
+	c.answers, c.vetoes, c.votes, c.watches = c.answers[:0], c.vetoes[:0], c.votes[:0], c.watches[:0]
 	s.callPool.Put(c)
 }
 

@@ -16,6 +16,11 @@ type Generation struct {
 	Number  int
 	Workers []Worker // in the order in which their contributions are added
 	Pieces  []ID     // the pieces of this server; they must not overlap
+	// Voters are the servers that hold pieces, and Server is this one among them:
+	// with Optimizer.ClipNorm in mode BSP they vote on each step. Without voters
+	// this server is the only one.
+	Voters []int
+	Server int
 }
 
 // generation is a Generation at work.
@@ -27,6 +32,7 @@ type generation struct {
 	order    []*piece // by block and offset
 	boundary int64    // the version at which it begins
 	labelled bool     // boundary is known
+	ballots  *ballots // nil unless steps are voted on
 }
 
 // Install prepares the next generation: it becomes pending. Its pushes are set
@@ -66,6 +72,12 @@ func (s *Store) newGeneration(n Generation) (*generation, error) {
 			return nil, fmt.Errorf("worker %d is listed twice", w.ID)
 		}
 		g.member[w.ID] = i
+	}
+	if s.cfg.Mode == BSP && s.cfg.Optimizer.ClipNorm > 0 {
+		var err error
+		if g.ballots, err = newBallots(n); err != nil {
+			return nil, err
+		}
 	}
 	for _, id := range n.Pieces {
 		p, err := s.newPiece(id, len(g.workers))
@@ -166,6 +178,9 @@ func (s *Store) replace(g *generation, c *calls) {
 	}
 	old.refreshParked(c)
 	s.current, s.pending = g, nil
+	if g.ballots != nil {
+		g.ballots.last = g.boundary
+	}
 	if old != nil && s.cfg.Mode == BSP {
 		for _, p := range old.order {
 			p.dropPushes(math.MinInt64)
@@ -203,7 +218,7 @@ func (s *Store) settleAll(g *generation, c *calls) error {
 			return err
 		}
 	}
-	return nil
+	return s.decide(g, c)
 }
 
 // Drop forgets the pending generation and the pushes set aside for it.

@@ -48,29 +48,9 @@ type gradient struct {
 
 // step applies the gradients[worker][block] of one step.
 func (r *reference) step(t failer, version int64, gradients [][]gradient) {
+	excess := r.excess(t, gradients)
 	for b := range r.params {
-		var weight int64
-		sum := make([]float32, len(r.params[b]))
-		touched := make([]bool, len(sum))
-		for _, of := range gradients {
-			g := of[b]
-			weight += g.weight
-			size := len(sum)
-			rows := []int32{0}
-			if g.rows != nil {
-				size, rows = r.cfg.Params[b].RowSize(), g.rows
-			}
-			for k, row := range rows {
-				for i := range size {
-					at := int(row)*size + i
-					if touched[at] {
-						sum[at] += g.values[k*size+i]
-					} else {
-						sum[at], touched[at] = g.values[k*size+i], true
-					}
-				}
-			}
-		}
+		sum, touched, weight := r.sum(b, gradients)
 		if weight == 0 {
 			continue
 		}
@@ -89,9 +69,61 @@ func (r *reference) step(t failer, version int64, gradients [][]gradient) {
 				state = append(state, s[at:at+1])
 			}
 			check(t, r.cfg.Optimizer.Apply(optim.Update{T: r.updates[b], LR: r.cfg.Optimizer.Rate(version), Decay: !r.cfg.Params[b].NoDecay,
-				Params: x, Out: x, State: state, StateOut: state, Grad: sum[at : at+1], Weight: weight}))
+				Params: x, Out: x, State: state, StateOut: state, Grad: sum[at : at+1], Weight: weight, Excess: excess}))
 		}
 	}
+}
+
+// sum adds up the gradients of a block; touched says which elements anybody pushed.
+func (r *reference) sum(b int, gradients [][]gradient) (sum []float32, touched []bool, weight int64) {
+	sum = make([]float32, len(r.params[b]))
+	touched = make([]bool, len(sum))
+	for _, of := range gradients {
+		g := of[b]
+		weight += g.weight
+		size := len(sum)
+		rows := []int32{0}
+		if g.rows != nil {
+			size, rows = r.cfg.Params[b].RowSize(), g.rows
+		}
+		for k, row := range rows {
+			for i := range size {
+				at := int(row)*size + i
+				if touched[at] {
+					sum[at] += g.values[k*size+i]
+				} else {
+					sum[at], touched[at] = g.values[k*size+i], true
+				}
+			}
+		}
+	}
+	return sum, touched, weight
+}
+
+// excess is what a step's gradient must be divided by. It must be the norm of all
+// learned blocks, but for the rounding of its squares.
+func (r *reference) excess(t failer, gradients [][]gradient) float64 {
+	bound := r.cfg.Optimizer.ClipNorm
+	if bound == 0 {
+		return 1
+	}
+	var exact optim.Squares
+	var norm float64
+	for b := range r.cfg.Params {
+		sum, _, weight := r.sum(b, gradients)
+		if weight == 0 {
+			continue
+		}
+		exact.Add(sum, weight, bound)
+		for _, x := range sum {
+			norm += math.Pow(float64(x)/float64(weight), 2)
+		}
+	}
+	want := max(1, math.Sqrt(norm)/bound)
+	if got := exact.Excess(); !(math.Abs(got/want-1) < 1e-9) {
+		t.Fatal(fmt.Sprintf("excess %v, want %v", got, want))
+	}
+	return exact.Excess()
 }
 
 func (r *reference) digest() (params, state uint64) {
@@ -113,6 +145,71 @@ type cluster struct {
 	dropped    int // generations dropped since
 	workers    []Worker
 	version    int64
+	mail       *mail
+}
+
+// mail are votes on their way. They may be late, and come twice.
+type mail struct{ list []posted }
+
+type posted struct {
+	to   int // store
+	vote Vote
+}
+
+// newStore returns store k, which votes by mail.
+func (c *cluster) newStore(k int) *Store {
+	cfg, post := c.cfg, c.mail
+	cfg.Vote = func(v Vote) {
+		if v.Server != k {
+			c.t.Fatalf("store %d sends the vote %+v", k, v)
+		}
+		for to := range 4 {
+			if to != k {
+				post.list = append(post.list, posted{to, v})
+			}
+		}
+	}
+	s, err := New(cfg)
+	c.must(err)
+	return s
+}
+
+// deliver delivers about one in n of the votes under way.
+func (c *cluster) deliver(n int) {
+	for i := 0; i < len(c.mail.list); {
+		if rapid.IntRange(1, n).Draw(c.t, "deliver") > 1 {
+			i++
+			continue
+		}
+		m := c.mail.list[i]
+		if rapid.IntRange(0, 3).Draw(c.t, "again") > 0 {
+			c.mail.list = slices.Delete(c.mail.list, i, i+1)
+		} else {
+			i++
+		}
+		if m.to < len(c.owned) && len(c.owned[m.to]) > 0 {
+			if out, err := c.stores[m.to].Vote(m.vote); err != nil {
+				c.t.Fatalf("vote %+v: %v (%v)", m, out, err)
+			}
+		}
+	}
+}
+
+// settle delivers all votes.
+func (c *cluster) settle() {
+	for len(c.mail.list) > 0 {
+		c.deliver(1)
+	}
+}
+
+// voters returns the stores that hold pieces.
+func voters(owned [][]ID) (list []int) {
+	for k, ids := range owned {
+		if len(ids) > 0 {
+			list = append(list, k)
+		}
+	}
+	return list
 }
 
 // cut divides the blocks at random among servers.
@@ -134,12 +231,11 @@ func cut(t *rapid.T, cfg Config, servers int) [][]ID {
 }
 
 func newCluster(t *rapid.T, cfg Config, seed uint64) *cluster {
-	c := &cluster{t: t, cfg: cfg, generation: 1, workers: workers(rapid.IntRange(1, 4).Draw(t, "w"))}
+	c := &cluster{t: t, cfg: cfg, generation: 1, workers: workers(rapid.IntRange(1, 4).Draw(t, "w")), mail: new(mail)}
 	c.owned = cut(t, cfg, rapid.IntRange(1, 4).Draw(t, "p"))
-	for _, ids := range c.owned {
-		s, err := New(cfg)
-		c.must(err)
-		c.must(s.Install(Generation{Number: 1, Workers: c.workers, Pieces: ids}))
+	for k, ids := range c.owned {
+		s := c.newStore(k)
+		c.must(s.Install(Generation{Number: 1, Workers: c.workers, Pieces: ids, Voters: voters(c.owned), Server: k}))
 		c.must(s.Init(1, seed, 0))
 		c.must(s.Commit(1))
 		c.stores = append(c.stores, s)
@@ -217,6 +313,7 @@ func drawGradients(t *rapid.T, cfg Config, workers int) [][]gradient {
 // send delivers pushes in a random order, some twice.
 func (c *cluster) send(list []addressed) {
 	order := rapid.Permutation(list).Draw(c.t, "arrival")
+	defer c.deliver(2)
 	for i, a := range order {
 		out, err := c.stores[a.store].Push(a.push)
 		if out != Accepted {
@@ -228,6 +325,7 @@ func (c *cluster) send(list []addressed) {
 				c.t.Fatalf("retried push %+v: %v (%v)", b.push, out, err)
 			}
 		}
+		c.deliver(4)
 	}
 }
 
@@ -250,15 +348,13 @@ func (c *cluster) transition(draw func(workers int) [][]gradient) (rest []addres
 	}
 	stores := slices.Clone(c.stores)
 	for len(stores) < len(owned) {
-		s, err := New(c.cfg)
-		c.must(err)
-		stores = append(stores, s)
+		stores = append(stores, c.newStore(len(stores)))
 	}
 	for len(owned) < len(stores) {
 		owned = append(slices.Clone(owned), nil) // these leave
 	}
 	for k, s := range stores {
-		c.must(s.Install(Generation{Number: number, Workers: members, Pieces: owned[k]}))
+		c.must(s.Install(Generation{Number: number, Workers: members, Pieces: owned[k], Voters: voters(owned), Server: k}))
 	}
 	gradients = draw(len(members))
 	list := rapid.Permutation(addressedPushes(c.cfg, number, c.version+1, members, owned, gradients)).Draw(t, "early order")
@@ -273,7 +369,7 @@ func (c *cluster) transition(draw func(workers int) [][]gradient) (rest []addres
 		}
 		c.must(s.SetVersion(number, c.version))
 	}
-	next := &cluster{t: t, cfg: c.cfg, stores: stores, owned: owned, generation: number, workers: members, version: c.version}
+	next := &cluster{t: t, cfg: c.cfg, stores: stores, owned: owned, generation: number, workers: members, version: c.version, mail: c.mail}
 	next.send(list[:early])
 	if rapid.IntRange(0, 2).Draw(t, "drop") == 0 {
 		for _, s := range stores {
@@ -302,6 +398,7 @@ func (c *cluster) transition(draw func(workers int) [][]gradient) (rest []addres
 		t.Fatal("the digests of the two generations differ")
 	}
 	for _, s := range stores {
+		next.deliver(4) // to stores that have committed and to others
 		c.must(s.Commit(number))
 	}
 	*c = *next

@@ -128,6 +128,14 @@ func (p *piece) revert() {
 	p.undo.clear()
 }
 
+// weight adds up the weights of the contributions.
+func (p *piece) weight() (n int64) {
+	for i := range p.contribution {
+		n += p.contribution[i].Weight
+	}
+	return n
+}
+
 // restart drops what has been contributed to the next version.
 func (p *piece) restart() {
 	clear(p.contribution)

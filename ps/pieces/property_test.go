@@ -16,11 +16,15 @@ import (
 func TestSameBitsHoweverServed(t *testing.T) {
 	momentum := optim.Default(optim.SGD)
 	momentum.WeightDecay = 0.01
+	clipped := optim.Default(optim.Adam)
+	clipped.ClipNorm = 40
 	for name, o := range map[string]optim.Config{
 		"sgd":      {Kind: optim.SGD, LR: 0.1},
 		"momentum": momentum,
 		"rmsprop":  optim.Default(optim.RMSProp),
 		"adam":     optim.Default(optim.Adam),
+		"clip":     {Kind: optim.SGD, LR: 0.1, ClipNorm: 1},
+		"clipped":  clipped,
 	} {
 		t.Run(name, func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { trainAtRandom(t, o) }) })
 	}
@@ -53,7 +57,7 @@ func trainAtRandom(t *rapid.T, o optim.Config) {
 		switch {
 		case rapid.IntRange(0, 3).Draw(t, "take back") == 0:
 			c.send(list[:rapid.IntRange(0, len(list)).Draw(t, "taken back after")])
-			c.rewind()
+			c.rewind() // votes may still be under way
 			c.compare(r)
 			list, early = whole, false
 		case !early && rapid.IntRange(0, 5).Draw(t, "poison") == 0:
@@ -61,6 +65,7 @@ func trainAtRandom(t *rapid.T, o optim.Config) {
 			if c.poison(list) && vetoes != before+1 {
 				t.Fatalf("%d vetoes of one push", vetoes-before)
 			}
+			c.settle()
 			for _, s := range c.stores {
 				c.must(s.Relabel(c.version, c.version+1))
 			}
@@ -69,6 +74,7 @@ func trainAtRandom(t *rapid.T, o optim.Config) {
 			continue
 		}
 		c.send(list)
+		c.settle()
 		c.version++
 		r.step(t, c.version, g)
 		c.compare(r)

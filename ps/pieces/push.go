@@ -37,6 +37,9 @@ func (s *Store) Push(u Push) (Outcome, error) {
 	c := s.begin()
 	s.mu.RLock()
 	out, err := s.push(&u, c)
+	if failed := s.decide(s.current, c); failed != nil {
+		out, err = Refused, failed
+	}
 	s.mu.RUnlock()
 	s.finish(c)
 	s.counters.push(out, &u)
@@ -227,21 +230,21 @@ func (s *Store) take(g *generation, p *piece, u *Push, who int, c *calls) (Outco
 	if p.count < len(g.workers) || p.vetoed {
 		return Accepted, nil
 	}
-	return Accepted, s.advance(g, p, c)
+	if g.ballots != nil {
+		return Accepted, s.complete(g, p, c)
+	}
+	return Accepted, s.advance(g, p, 1, c)
 }
 
-// advance makes the next version from one contribution of each member.
-func (s *Store) advance(g *generation, p *piece, c *calls) error {
+// advance makes the next version from one contribution of each member, divided by
+// excess.
+func (s *Store) advance(g *generation, p *piece, excess float64, c *calls) error {
 	s.Retire()
-	step := p.now.version + 1
-	var weight int64
-	for i := range p.contribution {
-		weight += p.contribution[i].Weight
-	}
+	step, weight := p.now.version+1, p.weight()
 	if weight == 0 {
 		p.relabel(step)
 	} else {
-		ok, err := s.apply(p, p.contribution, weight, step)
+		ok, err := s.apply(p, p.contribution, weight, excess, step)
 		if err != nil {
 			return failure.E("apply", fmt.Sprintf("piece %v, step %d", p.id, step), failure.Internal, err, "report this")
 		}
@@ -274,21 +277,18 @@ func (s *Store) veto(p *piece, step int64, worker int, c *calls) {
 }
 
 // apply moves the piece from its version to the given one by the contributions'
-// sum, or reports false and changes nothing if that would not be finite.
-func (s *Store) apply(p *piece, from []Push, weight, version int64) (bool, error) {
+// sum, its mean divided by excess, or reports false and changes nothing if that would
+// not be finite.
+func (s *Store) apply(p *piece, from []Push, weight int64, excess float64, version int64) (bool, error) {
 	w := s.workPool.Get().(*scratch)
 	defer func() { w.reset(); s.workPool.Put(w) }()
 	j := job{aux: p.aux, update: optim.Update{
-		T: p.now.updates + 1, LR: s.cfg.Rate(version), Decay: !p.param.NoDecay, Weight: weight}}
+		T: p.now.updates + 1, LR: s.cfg.Rate(version), Decay: !p.param.NoDecay, Weight: weight, Excess: excess}}
 	p.forget()
 	if p.rows() {
 		return s.applyRows(p, from, w, j, version)
 	}
-	for i := range from {
-		if len(from[i].Values) > 0 {
-			w.grads = append(w.grads, from[i].Values)
-		}
-	}
+	w.collect(p, from)
 	j.in, j.out, j.scanned = p.now.data, p.free(), len(w.grads) == 1
 	ok, err := s.update(j, w)
 	if !ok {

@@ -86,5 +86,8 @@ func (g *generation) rewind(to int64, c *calls) {
 		}
 		p.dropPushes(to)
 	}
+	if g.ballots != nil {
+		g.ballots.rewind(to)
+	}
 	g.refreshParked(c)
 }

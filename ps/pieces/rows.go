@@ -126,10 +126,7 @@ func (u *undo) gather(p *piece, w *scratch) []float32 {
 	u.old.resize(0, p.slots)
 	data, sum := p.now.data, w.rowSum[:0]
 	for {
-		row := int32(past)
-		for i := range w.cursors {
-			row = min(row, w.cursors[i].row)
-		}
+		row := w.row()
 		if row == past {
 			w.rowSum = sum
 			return sum
@@ -142,6 +139,26 @@ func (u *undo) gather(p *piece, w *scratch) []float32 {
 		}
 		sum = addRow(sum, w.cursors, row, hi-lo)
 	}
+}
+
+// row returns the lowest row at hand.
+func (w *scratch) row() int32 {
+	row := int32(past)
+	for i := range w.cursors {
+		row = min(row, w.cursors[i].row)
+	}
+	return row
+}
+
+// sumRows returns the sum of the contributions to each row that the cursors come to,
+// as gather does.
+func (w *scratch) sumRows(p *piece) []float32 {
+	w.rowSum = w.rowSum[:0]
+	for row := w.row(); row != past; row = w.row() {
+		lo, hi := p.span(row)
+		w.rowSum = addRow(w.rowSum, w.cursors, row, hi-lo)
+	}
+	return w.rowSum
 }
 
 // addRow appends the sum of one row of n elements and moves its cursors on.

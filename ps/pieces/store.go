@@ -31,6 +31,15 @@
 // them; Drop forgets it. Nothing of the current generation changes before
 // Commit, so an aborted transition costs nothing but the bytes it moved.
 //
+// # Clipping by the norm
+//
+// With Optimizer.ClipNorm in mode BSP a step's update depends on all of the gradient,
+// of which a store has a part. A store whose pieces are all complete therefore
+// applies nothing yet: it votes (Config.Vote, Store.Vote) with the sum of its
+// squares. All pieces, auxiliary ones too, make the step when the votes of all the
+// generation's servers are in. The sum has the same bits in any order and for any
+// cut; see optim.Squares. In the other modes who pushes must clip.
+//
 // # Sharing arrays
 //
 // Values cross this API by reference where that is safe:
@@ -122,6 +131,9 @@ type Config struct {
 	Staleness int
 	// NonFinite, if set, is told of each veto, once per piece and step.
 	NonFinite func(Veto)
+	// Vote, if set, is told of each of this store's votes, to carry it to the other
+	// voters' stores.
+	Vote func(Vote)
 }
 
 // Veto reports a step that must not be served, because a contribution, their

@@ -43,6 +43,21 @@ func (w *scratch) reset() {
 	w.cursors = w.cursors[:0]
 }
 
+// collect sets w.grads to what adds up to a piece's gradient: the contributions, or
+// for rows the sum over those that were touched.
+func (w *scratch) collect(p *piece, from []Push) {
+	if p.rows() {
+		w.walk(p, from)
+		w.grads = append(w.grads, w.sumRows(p))
+		return
+	}
+	for i := range from {
+		if len(from[i].Values) > 0 {
+			w.grads = append(w.grads, from[i].Values)
+		}
+	}
+}
+
 // update computes out from in and the sum of w.grads, chunk by chunk. It reports
 // false, with out half written, if the sum or the result is not finite: finite
 // contributions can overflow in their sum, and a finite sum in the optimizer's

@@ -18,9 +18,11 @@ type Config struct {
 	Level string
 }
 
-// Conv is a planned convolution. It holds no data and is safe for concurrent use.
+// Conv is a planned convolution. It holds no data and, but for Replan, is safe for
+// concurrent use.
 type Conv struct {
 	shape             Shape
+	cfg               Config
 	level             string
 	x, dx, y          Layout
 	parts             int // groups, or as many of them together as fill blocks, run one by one
@@ -33,6 +35,7 @@ type Conv struct {
 	backwardOrder               []packing // by pass
 
 	dense   *Conv // of the pixels that a strided 1×1 takes, or nil (thin.go)
+	memory  memory
 	scratch sync.Pool
 }
 
@@ -56,21 +59,43 @@ func New(s Shape, cfg Config) (*Conv, error) {
 			return nil, fmt.Errorf("plan convolution %v: a halo is %d wide; it must lie between 0 and %d", s, n, limit)
 		}
 	}
-	c := &Conv{shape: s, level: name}
-	k := kernelsFor(name)
+	c := &Conv{shape: s, cfg: cfg, level: name}
+	return c, c.plan()
+}
+
+// Replan makes c the plan for pictures of h rows, as New would. It works in the memory
+// of the plan before, so that nothing is allocated where that was for as many rows.
+// Weights must be packed again. It fails where New does, and then changes nothing.
+func (c *Conv) Replan(h int) error {
+	s := c.shape
+	if s.H == h {
+		return nil
+	}
+	if s.H = h; h < 1 || h > limit || s.KH > h+2*s.PadH {
+		_, err := s.normal()
+		return err
+	}
+	c.shape = s
+	return c.plan()
+}
+
+// plan chooses all that follows from the shape.
+func (c *Conv) plan() error {
+	k := kernelsFor(c.level)
+	c.memory.reset()
 	c.divide(k)
-	c.layouts(cfg)
+	c.layouts(c.cfg)
 	c.gradient = c.planGradient(k)
 	c.gradientOrder = c.packForward(c.gradient.outputs)
 	if c.thins() {
-		if err := c.thin(name); err != nil {
-			return nil, err
+		if err := c.thin(); err != nil {
+			return err
 		}
 	} else {
 		c.forward, c.backward = c.planForward(k), c.planBackward(k)
 	}
 	c.forwardOrder, c.backwardOrder = c.packForward(c.forward.outputs), c.packBackward(c.backward.outputs)
-	return c, nil
+	return nil
 }
 
 // divide merges groups until a part's channels fill whole blocks. Small groups have
@@ -96,7 +121,7 @@ func (c *Conv) layouts(cfg Config) {
 	h, w := s.OutH(), s.OutW()
 	before, after := 0, 0
 	for phase := range min(s.StrideW, s.W) {
-		for _, r := range phaseReach(phase, s.KW, s.StrideW, s.PadW, w) {
+		for _, r := range c.memory.phaseReach(phase, s.KW, s.StrideW, s.PadW, w) {
 			before = max(before, -r.shift)
 			after = max(after, r.of((s.W-phase-1)/s.StrideW)-(w-1))
 		}

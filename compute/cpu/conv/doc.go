@@ -27,9 +27,9 @@
 //
 // # Use
 //
-// New plans a shape once. X, Y and DX say how pictures lie; PackForward and
-// PackBackward bring filters into the order of the kernels, UnpackGradient brings
-// gradients back. Forward and BackwardData take a range of samples,
+// New plans a shape once, Replan goes on to pictures of another height. X, Y and DX
+// say how pictures lie; PackForward and PackBackward bring filters into the order of
+// the kernels, UnpackGradient brings gradients back. Forward and BackwardData take a range of samples,
 // BackwardWeights a range of tasks, so that any number of goroutines can share
 // the work. Nothing is allocated once a plan has run.
 //

@@ -17,6 +17,7 @@ type gather struct {
 	units    int  // blocks (or planes) of input channels of a part
 	chunk    int  // units that are taken together: a tile's inputs of them stay in the first cache
 	heavy    bool // the weights do not stay in the second cache: they are fetched ahead
+	memory   *memory
 }
 
 // span is a run of channel blocks that one kernel computes together.
@@ -63,31 +64,37 @@ func (g *gather) add(p pass, widest int) {
 		p.w = g.passes[n-1].w + g.passes[n-1].wRows*(last.first+last.n)*Lanes
 	}
 	g.sparse = g.sparse || f.empty()
-	class, examples := classes(p.rows, f.rows)
+	m := g.memory
+	class, examples := m.classes(p.rows, f.rows)
 	p.class = class
+	top := len(m.ints)
 	for _, e := range examples {
-		p.top = append(p.top, max(0, slices.IndexFunc(f.rows, func(r reach) bool { return r.inside(e) })))
+		m.ints = append(m.ints, max(0, slices.IndexFunc(f.rows, func(r reach) bool { return r.inside(e) })))
 	}
-	from := 0
-	for _, width := range tiling(p.cols, widest) {
-		s := segment{from: from, tiles: 1, width: width}
+	p.top = m.ints[top:len(m.ints):len(m.ints)]
+	from, first := 0, len(m.segments)
+	for _, width := range m.tiling(p.cols, widest) {
+		lists, taps := len(m.lists), len(m.taps)
 		for c, e := range examples {
-			s.taps = append(s.taps, f.taps(g.in, g.units, e, p.top[c], from, width))
+			m.lists = append(m.lists, m.list(f, g.in, g.units, e, p.top[c], from, width))
 		}
+		s := segment{from: from, tiles: 1, width: width, taps: m.lists[lists:len(m.lists):len(m.lists)]}
 		from += width
-		if n := len(p.segments); n > 0 && p.segments[n-1].joins(s) {
-			p.segments[n-1].tiles++
+		if n := len(m.segments); n > first && m.segments[n-1].joins(s) {
+			m.segments[n-1].tiles++
+			m.lists, m.taps = m.lists[:lists], m.taps[:taps]
 			continue
 		}
-		p.segments = append(p.segments, s)
+		m.segments = append(m.segments, s)
 	}
+	p.segments = m.segments[first:len(m.segments):len(m.segments)]
 	g.passes = append(g.passes, p)
 }
 
-// taps lists what a tile reads, without what lies in the padding: unit by unit, an
+// list lists what a tile reads, without what lies in the padding: unit by unit, an
 // equal number of each.
-func (f *field) taps(in Layout, units, row, top, from, width int) []tap {
-	var out []tap
+func (m *memory) list(f *field, in Layout, units, row, top, from, width int) []tap {
+	first := len(m.taps)
 	for u := range units {
 		for i, r := range f.rows {
 			if !r.inside(row) {
@@ -100,11 +107,11 @@ func (f *field) taps(in Layout, units, row, top, from, width int) []tap {
 				}
 				x := u*in.plane() + (r.shift-f.rows[top].shift)*in.row() + c.shift*in.pixel()
 				w := ((u*len(f.rows)+i)*len(f.cols) + j) * f.kin
-				out = append(out, tap{size * x, size * Lanes * w, skip})
+				m.taps = append(m.taps, tap{size * x, size * Lanes * w, skip})
 			}
 		}
 	}
-	return out
+	return m.taps[first:len(m.taps):len(m.taps)]
 }
 
 // joins reports whether s continues the run of tiles.

@@ -17,6 +17,7 @@ type outer struct {
 	compact bool // the pixels of x that are used are copied together
 	height  int  // output rows and columns
 	width   int
+	memory  *memory
 }
 
 // outerTap is a tile of the gradient: the inputs of one place of the filter.

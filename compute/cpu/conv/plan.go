@@ -23,16 +23,16 @@ func flatten(l Layout, flat bool) Layout {
 	return l
 }
 
-// spans cuts n blocks of outputs into runs of at most most, each of 1, 2 or 4.
-func spans(n, most int) []span {
-	var out []span
+// span cuts n blocks of outputs into runs of at most most, each of 1, 2 or 4.
+func (m *memory) span(n, most int) []span {
+	from := len(m.spans)
 	for first := 0; first < n; first += most {
 		for most > n-first {
 			most /= 2
 		}
-		out = append(out, span{first, most})
+		m.spans = append(m.spans, span{first, most})
 	}
-	return out
+	return m.spans[from:len(m.spans):len(m.spans)]
 }
 
 // choose returns of how many blocks of outputs and at most how many pixels the
@@ -47,7 +47,7 @@ func (c *Conv) choose(k *kernels, blocks, columns int) (n, pixels int) {
 			continue
 		}
 		cost := 0.0
-		for _, w := range tiling(columns, widest) {
+		for _, w := range c.memory.tiling(columns, widest) {
 			// Products, at least as many as hide their latency; reading inputs, which a
 			// tile of 4 blocks does twice, and weights; the tile's own beginning and end.
 			cost += float64(max(w<<i, 8)) + 0.4*float64(w*((1<<i+1)/2)) + 0.8*float64(int(1)<<i) + 4
@@ -79,13 +79,16 @@ func (c *Conv) planForward(k *kernels) gather {
 	s := c.shape
 	in, out := flatten(c.x, c.flat()), flatten(c.y, c.flat())
 	n, widest := c.choose(k, c.partO, out.W)
-	g := gather{kernel: c.gatherKernel(k), in: in, out: out, outputs: spans(c.partO, n), stride: 1, units: c.partC}
-	f := field{rows: filterReach(s.KH, s.StrideH, s.PadH, in.H), kin: c.values()}
+	g := gather{
+		kernel: c.gatherKernel(k), in: in, out: out, outputs: c.memory.span(c.partO, n), stride: 1, units: c.partC,
+		memory: &c.memory, passes: c.forward.passes[:0],
+	}
+	f := field{rows: c.memory.filterReach(s.KH, s.StrideH, s.PadH, in.H), kin: c.values()}
 	if in.Plain { // a row of the filter is one tap, whose values lie side by side
 		g.units = s.C
-		f.kin, f.left, f.cols = s.KW, -s.PadW, []reach{{0, s.StrideW, limit * limit}}
+		f.kin, f.left, f.cols = s.KW, -s.PadW, c.memory.filterReach(1, s.StrideW, 0, limit*limit)
 	} else {
-		f.cols = filterReach(s.KW, s.StrideW, s.PadW, in.W)
+		f.cols = c.memory.filterReach(s.KW, s.StrideW, s.PadW, in.W)
 	}
 	g.add(pass{
 		rows: out.H, cols: out.W, y: out.at(0, 0), yr: out.row(), yp: Lanes, xp: s.StrideW * in.pixel(), field: f,
@@ -94,20 +97,13 @@ func (c *Conv) planForward(k *kernels) gather {
 	return g
 }
 
-func filterReach(k, stride, pad, size int) []reach {
-	rs := make([]reach, k)
-	for i := range rs {
-		rs[i] = reach{i - pad, stride, size}
-	}
-	return rs
-}
-
 func (c *Conv) planBackward(k *kernels) gather {
 	s := c.shape
 	in, out := flatten(c.y, c.flat()), flatten(c.dx, c.flat())
 	n, widest := c.choose(k, c.partC, (out.W+s.StrideW-1)/s.StrideW)
 	g := gather{
-		kernel: c.gatherKernel(k), in: in, out: out, outputs: spans(c.partC, n), stride: s.StrideH, units: c.partO,
+		kernel: c.gatherKernel(k), in: in, out: out, outputs: c.memory.span(c.partC, n), stride: s.StrideH, units: c.partO,
+		memory: &c.memory, passes: c.backward.passes[:0],
 	}
 	for a := range min(s.StrideH, s.H) {
 		for b := range min(s.StrideW, s.W) {
@@ -116,32 +112,13 @@ func (c *Conv) planBackward(k *kernels) gather {
 				y: out.at(a, b), yr: s.StrideH * out.row(), yp: s.StrideW * Lanes, xp: Lanes,
 				field: field{
 					kin:  c.values(),
-					rows: phaseReach(a, s.KH, s.StrideH, s.PadH, in.H), cols: phaseReach(b, s.KW, s.StrideW, s.PadW, in.W),
+					rows: c.memory.phaseReach(a, s.KH, s.StrideH, s.PadH, in.H), cols: c.memory.phaseReach(b, s.KW, s.StrideW, s.PadW, in.W),
 				},
 			}, widest)
 		}
 	}
 	g.tune()
 	return g
-}
-
-// phaseReach is what the input pixels phase, phase+stride, … receive from: place i of
-// the filter carries the gradient of output n + shift to the n-th of them.
-func phaseReach(phase, k, stride, pad, out int) []reach {
-	var rs []reach
-	for _, i := range phasePlaces(phase, k, stride, pad) {
-		rs = append(rs, reach{(phase + pad - i) / stride, 1, out})
-	}
-	return rs
-}
-
-// phasePlaces are the filter's places that touch the input pixels of a phase.
-func phasePlaces(phase, k, stride, pad int) []int {
-	var at []int
-	for i := (phase + pad) % stride; i < k; i += stride {
-		at = append(at, i)
-	}
-	return at
 }
 
 // What the order of the loops is tuned to, in bytes. The second cache has 1 MiB
@@ -189,13 +166,14 @@ func (c *Conv) planGradient(k *kernels) outer {
 	s := c.shape
 	x, dy := flatten(c.x, c.flat()), flatten(c.y, c.flat())
 	g := outer{
-		kernel: k.outer, x: x, dy: dy, units: c.partC, outputs: spans(c.partO, k.blocks),
+		kernel: k.outer, x: x, dy: dy, units: c.partC, outputs: c.memory.span(c.partO, k.blocks),
 		stride: s.StrideH, xs: s.StrideW * x.pixel(), height: dy.H, width: dy.W,
 		rows: s.KH * s.KW * c.values(), compact: c.thins(),
+		memory: &c.memory, taps: c.gradient.taps[:0],
 	}
 	switch {
 	case c.small > 0:
-		g.kernel, g.group, g.outputs = k.outerSmall, c.small, spans(1, 1)
+		g.kernel, g.group, g.outputs = k.outerSmall, c.small, c.memory.span(1, 1)
 		g.rowTaps(s, c.small, k.smallPlaces[log2(c.small)])
 	case x.Plain:
 		g.units, g.rows = s.C, s.KH*s.KW
@@ -210,7 +188,7 @@ func (c *Conv) planGradient(k *kernels) outer {
 // placeTaps lists the taps that take the 16 channels of a pixel, for every place of
 // the filter, most channels at a time.
 func (g *outer) placeTaps(s Shape, most int) {
-	rows, cols := filterReach(s.KH, s.StrideH, s.PadH, g.x.H), filterReach(s.KW, s.StrideW, s.PadW, g.x.W)
+	rows, cols := g.memory.filterReach(s.KH, s.StrideH, s.PadH, g.x.H), g.memory.filterReach(s.KW, s.StrideW, s.PadW, g.x.W)
 	for i, r := range rows {
 		for j, q := range cols {
 			t := outerTap{x: g.x.at(r.shift, q.shift), row: (i*s.KW + j) * Lanes, tiles: Lanes / most, inputs: most}
@@ -225,7 +203,7 @@ func (g *outer) placeTaps(s Shape, most int) {
 // filter: most places at a time and the rest one by one, with rows of the gradient
 // for each. They read the halo as well, which is zero.
 func (g *outer) rowTaps(s Shape, rows, most int) {
-	for i, r := range filterReach(s.KH, s.StrideH, s.PadH, g.x.H) {
+	for i, r := range g.memory.filterReach(s.KH, s.StrideH, s.PadH, g.x.H) {
 		t := outerTap{tiles: 1, right: g.width}
 		t.top, t.bottom = r.span(g.height)
 		for j := 0; j < s.KW; j += t.inputs {

@@ -1,7 +1,5 @@
 package conv
 
-import "slices"
-
 // tap is one term of a gather: where its inputs and weights lie, in bytes from
 // those of the tile, and which pixel of the tile it leaves out. The assembly
 // knows its shape.
@@ -21,17 +19,6 @@ const (
 type segment struct {
 	from, tiles, width int
 	taps               [][]tap // by class of rows
-}
-
-// tiling cuts n outputs into tiles of at most m, as even as they can be: width by
-// width, the wider first.
-func tiling(n, m int) []int {
-	tiles := (n + m - 1) / m
-	out := make([]int, tiles)
-	for i := range out {
-		out[i] = (n + tiles - 1 - i) / tiles
-	}
-	return out
 }
 
 // reach is one filter row or column as a gather sees it: output p reads input
@@ -65,26 +52,4 @@ func (r reach) skip(from, width int) (kind int, needed bool) {
 		return skipLast, true
 	}
 	return skipNone, true
-}
-
-// classes groups rows by the filter rows that reach the picture from them: class
-// of each of n rows, and a row of each class.
-func classes(n int, filter []reach) (class []int, example []int) {
-	key := func(row int) []bool {
-		k := make([]bool, len(filter))
-		for i, f := range filter {
-			k[i] = f.inside(row)
-		}
-		return k
-	}
-	for row := range n {
-		k := key(row)
-		c := slices.IndexFunc(example, func(e int) bool { return slices.Equal(key(e), k) })
-		if c < 0 {
-			c = len(example)
-			example = append(example, row)
-		}
-		class = append(class, c)
-	}
-	return class, example
 }

@@ -11,15 +11,19 @@ func (c *Conv) thins() bool {
 }
 
 // thin plans the convolution of the pixels that are taken.
-func (c *Conv) thin(level string) error {
+func (c *Conv) thin() error {
 	s := c.shape
 	s.H, s.W, s.StrideH, s.StrideW = c.y.H, c.y.W, 1, 1
-	dense, err := New(s, Config{Y: c.y.Halo, Blocked: true, Level: level})
-	if err != nil {
-		return err
+	var err error
+	if c.dense == nil {
+		c.dense, err = New(s, Config{Y: c.y.Halo, Blocked: true, Level: c.level})
+	} else {
+		err = c.dense.Replan(s.H)
 	}
-	c.dense, c.forward, c.backward = dense, dense.forward, dense.backward
-	return nil
+	if err == nil {
+		c.forward, c.backward = c.dense.forward, c.dense.backward
+	}
+	return err
 }
 
 // buffer returns n elements with anything in them, to be given back to c.scratch.

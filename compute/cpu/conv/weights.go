@@ -25,26 +25,31 @@ func (c *Conv) packForward(outputs []span) packing {
 	if c.x.Plain {
 		p.units, p.values = c.shape.C, 1
 	}
+	m := &c.memory
+	from := len(m.ints)
 	for place := range c.shape.KH * c.shape.KW {
-		p.places = append(p.places, place)
+		m.ints = append(m.ints, place)
 	}
+	p.places = m.ints[from:len(m.ints):len(m.ints)]
 	p.part = p.rows() * c.partO * Lanes
 	return p
 }
 
 // packBackward is the order of the weights that BackwardData reads.
 func (c *Conv) packBackward(outputs []span) []packing {
-	s := c.shape
-	var ps []packing
+	s, m := c.shape, &c.memory
+	ps := c.backwardOrder[:0]
 	at := 0
 	for a := range min(s.StrideH, s.H) {
 		for b := range min(s.StrideW, s.W) {
 			p := packing{outputs: outputs, units: c.partO, values: c.values(), at: at, backward: true}
-			for _, i := range phasePlaces(a, s.KH, s.StrideH, s.PadH) {
-				for _, j := range phasePlaces(b, s.KW, s.StrideW, s.PadW) {
-					p.places = append(p.places, i*s.KW+j)
+			from := len(m.ints)
+			for i := firstPlace(a, s.StrideH, s.PadH); i < s.KH; i += s.StrideH {
+				for j := firstPlace(b, s.StrideW, s.PadW); j < s.KW; j += s.StrideW {
+					m.ints = append(m.ints, i*s.KW+j)
 				}
 			}
+			p.places = m.ints[from:len(m.ints):len(m.ints)]
 			at += p.rows() * c.partC * Lanes
 			ps = append(ps, p)
 		}

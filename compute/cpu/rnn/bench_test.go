@@ -11,9 +11,9 @@ func BenchmarkCells(b *testing.B) {
 	tile := Tile{B: 32, H: 200}
 	n := tile.B * tile.H
 	x := func(width int) []float32 { return normal(1, n*width) }
-	l := LSTM{x(4), x(1), x(1), x(1), x(1), x(1)}
-	g := GRU{x(3), x(3), x(1), x(1)}
-	ld, gd := LSTMGrad{x(4), x(1), x(1), x(1)}, GRUGrad{x(3), x(3), x(1), x(1)}
+	l := LSTM{x(4), x(1), x(1), x(1), x(1)}
+	g := GRU{x(3), x(1), x(1), x(1)}
+	ld, gd := LSTMGrad{x(4), x(1), x(1), x(1)}, GRUGrad{x(3), x(1), x(1), x(1)}
 	for _, o := range []struct {
 		op  string
 		run func(name string)

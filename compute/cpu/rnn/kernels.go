@@ -2,11 +2,11 @@ package rnn
 
 import "optimus/compute/cpu/vec"
 
-// kernels are the functions of a level, each for one row of cells. The arrays of gates have three or four times as
-// many elements as the others.
+// kernels are the functions of a level, each for one row of cells. The arrays of gates, and of a GRU x, have
+// four and three times as many elements as the others.
 type kernels struct {
-	lstm     func(gates, prev, c, tanhC, h []float32)
-	lstmGrad func(dgates, gates, prev, tanhC, dc, dh []float32)
+	lstm     func(gates, prev, c, h []float32)
+	lstmGrad func(dgates, gates, prev, c, dc, dh []float32)
 	gru      func(x, u, prev, h []float32)
 	gruGrad  func(dx, du, x, u, prev, dprev, dh []float32)
 }
@@ -20,22 +20,21 @@ func split(x []float32, n, p int) []float32 { return x[p*n : (p+1)*n] }
 func gate(v float32) float32 { return v * (1 - v) }
 func bell(v float32) float32 { return 1 - float32(v*v) }
 
-func lstmGo(gates, prev, c, tanhC, h []float32) {
+func lstmGo(gates, prev, c, h []float32) {
 	n := len(c)
 	in, forget, update, out := split(gates, n, 0), split(gates, n, 1), split(gates, n, 2), split(gates, n, 3)
 	for j, was := range prev {
 		i, f, g, o := vec.Sigmoid32(in[j]), vec.Sigmoid32(forget[j]), vec.Tanh32(update[j]), vec.Sigmoid32(out[j])
 		in[j], forget[j], update[j], out[j] = i, f, g, o
 		c[j] = float32(f*was) + float32(i*g)
-		tanhC[j] = vec.Tanh32(c[j])
-		h[j] = o * tanhC[j]
+		h[j] = o * vec.Tanh32(c[j])
 	}
 }
 
-func lstmGradGo(dgates, gates, prev, tanhC, dc, dh []float32) {
+func lstmGradGo(dgates, gates, prev, c, dc, dh []float32) {
 	n := len(dc)
 	for j, above := range dh {
-		i, f, g, o, t := gates[j], gates[n+j], gates[2*n+j], gates[3*n+j], tanhC[j]
+		i, f, g, o, t := gates[j], gates[n+j], gates[2*n+j], gates[3*n+j], vec.Tanh32(c[j])
 		cell := dc[j] + float32(float32(above*o)*bell(t))
 		dgates[j] = float32(cell*g) * gate(i)
 		dgates[n+j] = float32(cell*prev[j]) * gate(f)
@@ -48,8 +47,8 @@ func lstmGradGo(dgates, gates, prev, tanhC, dc, dh []float32) {
 func gruGo(x, u, prev, h []float32) {
 	n := len(h)
 	for j, was := range prev {
-		r, z := vec.Sigmoid32(x[j]+u[j]), vec.Sigmoid32(x[n+j]+u[n+j])
-		fresh := vec.Tanh32(x[2*n+j] + float32(r*u[2*n+j]))
+		r, z := vec.Sigmoid32(x[j]), vec.Sigmoid32(x[n+j])
+		fresh := vec.Tanh32(x[2*n+j] + float32(r*u[j]))
 		x[j], x[n+j], x[2*n+j] = r, z, fresh
 		h[j] = float32((1-z)*fresh) + float32(z*was)
 	}
@@ -61,9 +60,8 @@ func gruGradGo(dx, du, x, u, prev, dprev, dh []float32) {
 		r, z, fresh := x[j], x[n+j], x[2*n+j]
 		update := float32(above*(prev[j]-fresh)) * gate(z)
 		inner := float32(above*(1-z)) * bell(fresh)
-		reset := float32(inner*u[2*n+j]) * gate(r)
-		dx[j], dx[n+j], dx[2*n+j] = reset, update, inner
-		du[j], du[n+j], du[2*n+j] = reset, update, inner*r
+		dx[j], dx[n+j], dx[2*n+j] = float32(inner*u[j])*gate(r), update, inner
+		du[j] = inner * r
 		dprev[j] = above * z
 	}
 }

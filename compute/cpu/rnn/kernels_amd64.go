@@ -3,11 +3,11 @@ package rnn
 import "optimus/internal/level"
 
 var avx2 = kernels{
-	lstm: func(gates, prev, c, tanhC, h []float32) {
-		lstmAVX2(len(c), &gates[0], &prev[0], &c[0], &tanhC[0], &h[0])
+	lstm: func(gates, prev, c, h []float32) {
+		lstmAVX2(len(c), &gates[0], &prev[0], &c[0], &h[0])
 	},
-	lstmGrad: func(dgates, gates, prev, tanhC, dc, dh []float32) {
-		lstmGradAVX2(len(dc), &dgates[0], &gates[0], &prev[0], &tanhC[0], &dc[0], &dh[0])
+	lstmGrad: func(dgates, gates, prev, c, dc, dh []float32) {
+		lstmGradAVX2(len(dc), &dgates[0], &gates[0], &prev[0], &c[0], &dc[0], &dh[0])
 	},
 	gru: func(x, u, prev, h []float32) { gruAVX2(len(h), &x[0], &u[0], &prev[0], &h[0]) },
 	gruGrad: func(dx, du, x, u, prev, dprev, dh []float32) {
@@ -16,11 +16,11 @@ var avx2 = kernels{
 }
 
 var avx512 = kernels{
-	lstm: func(gates, prev, c, tanhC, h []float32) {
-		lstmAVX512(len(c), &gates[0], &prev[0], &c[0], &tanhC[0], &h[0])
+	lstm: func(gates, prev, c, h []float32) {
+		lstmAVX512(len(c), &gates[0], &prev[0], &c[0], &h[0])
 	},
-	lstmGrad: func(dgates, gates, prev, tanhC, dc, dh []float32) {
-		lstmGradAVX512(len(dc), &dgates[0], &gates[0], &prev[0], &tanhC[0], &dc[0], &dh[0])
+	lstmGrad: func(dgates, gates, prev, c, dc, dh []float32) {
+		lstmGradAVX512(len(dc), &dgates[0], &gates[0], &prev[0], &c[0], &dc[0], &dh[0])
 	},
 	gru: func(x, u, prev, h []float32) { gruAVX512(len(h), &x[0], &u[0], &prev[0], &h[0]) },
 	gruGrad: func(dx, du, x, u, prev, dprev, dh []float32) {

@@ -12,8 +12,10 @@
 // GRU (Cho et al., 2014) in the variant of cuDNN and MXNet, which resets behind the product, gates in the
 // order r, z, n:
 //
-//	x = W·x + b    u = R·h' + b'
-//	r, z = σ(x₀+u₀), σ(x₁+u₁)    n = tanh(x₂ + r⊙u₂)    h = (1-z)⊙n + z⊙h'
+//	a = W·x + b    u = R·h' + b'
+//	r, z = σ(a₀+u₀), σ(a₁+u₁)    n = tanh(a₂ + r⊙u₂)    h = (1-z)⊙n + z⊙h'
+//
+// The caller adds up the first two of a and u; only the third of u comes by itself.
 //
 // # Sequences of different lengths
 //
@@ -80,7 +82,7 @@ func (t Tile) check(op string, arrays ...array) {
 type LSTM struct {
 	Gates        []float32 // [B,4H]: in a, out i, f, g, o
 	CPrev, HPrev []float32 // c', h'
-	C, TanhC, H  []float32 // out; c may be c' and h be h' where these are not needed for a gradient
+	C, H         []float32 // out; c may be c' and h be h' where these are not needed for a gradient
 }
 
 // Forward computes a step.
@@ -101,8 +103,8 @@ func (s LSTM) Backward(t Tile, d LSTMGrad) { s.backwardAt(vec.Level(), t, d) }
 
 // GRU is a time step of GRU cells.
 type GRU struct {
-	X     []float32 // [B,3H]: in x, out r, z, n
-	U     []float32 // [B,3H]: u, which Backward needs again
+	X     []float32 // [B,3H]: in a₀+u₀, a₁+u₁, a₂, out r, z, n
+	U     []float32 // [B,H]: u₂, which Backward needs again
 	HPrev []float32 // [B,H]: h'
 	H     []float32 // [B,H]: out; may be h' where that is not needed for a gradient
 }
@@ -112,10 +114,10 @@ func (s GRU) Forward(t Tile) { s.forwardAt(vec.Level(), t) }
 
 // GRUGrad is a time step of the backward pass.
 type GRUGrad struct {
-	DX, DU []float32 // [B,3H]: out, the gradients of x and u; may be X and U
+	DX, DU []float32 // [B,3H], [B,H]: out, the gradients of X and U, in whose place they may be
 	DH     []float32 // [B,H]: the gradient of h
 	// DHPrev [B,H] becomes the part of the gradient of h' that does not pass through u: z⊙DH, or DH in rows
-	// that have ended. The caller adds Rᵀ·DU. It may be DH.
+	// that have ended. The caller adds Rᵀ times the gradients of u. It may be DH.
 	DHPrev []float32
 }
 

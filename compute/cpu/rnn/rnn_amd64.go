@@ -5,16 +5,16 @@
 package rnn
 
 //go:noescape
-func lstmAVX2(n int, gates *float32, prev *float32, c *float32, tanhC *float32, h *float32)
+func lstmAVX2(n int, gates *float32, prev *float32, c *float32, h *float32)
 
 //go:noescape
-func lstmAVX512(n int, gates *float32, prev *float32, c *float32, tanhC *float32, h *float32)
+func lstmAVX512(n int, gates *float32, prev *float32, c *float32, h *float32)
 
 //go:noescape
-func lstmGradAVX2(n int, dgates *float32, gates *float32, prev *float32, tanhC *float32, dc *float32, dh *float32)
+func lstmGradAVX2(n int, dgates *float32, gates *float32, prev *float32, c *float32, dc *float32, dh *float32)
 
 //go:noescape
-func lstmGradAVX512(n int, dgates *float32, gates *float32, prev *float32, tanhC *float32, dc *float32, dh *float32)
+func lstmGradAVX512(n int, dgates *float32, gates *float32, prev *float32, c *float32, dc *float32, dh *float32)
 
 //go:noescape
 func gruAVX2(n int, x *float32, u *float32, prev *float32, h *float32)

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func lstmAVX2(n int, gates *float32, prev *float32, c *float32, tanhC *float32, h *float32)
+// func lstmAVX2(n int, gates *float32, prev *float32, c *float32, h *float32)
 // Requires: AVX, AVX2
-TEXT ·lstmAVX2(SB), NOSPLIT, $0-48
+TEXT ·lstmAVX2(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), AX
 	MOVQ gates+8(FP), CX
 	LEAQ (CX)(AX*4), DX
@@ -14,8 +14,7 @@ TEXT ·lstmAVX2(SB), NOSPLIT, $0-48
 	LEAQ (BX)(AX*4), SI
 	MOVQ prev+16(FP), DI
 	MOVQ c+24(FP), R8
-	MOVQ tanhC+32(FP), R9
-	MOVQ h+40(FP), R10
+	MOVQ h+32(FP), R9
 
 group:
 	CMPQ      AX, $0x10
@@ -225,7 +224,6 @@ group:
 	VBLENDVPS Y2, Y1, Y3, Y1
 	VANDPS    constants<>+0(SB), Y0, Y0
 	VORPS     Y0, Y1, Y0
-	VMOVUPS   Y0, (R9)
 	VMOVUPS   (SI), Y1
 	VORPS     constants<>+0(SB), Y1, Y2
 	VMOVUPS   constants<>+64(SB), Y3
@@ -269,7 +267,7 @@ group:
 	VDIVPS    Y2, Y1, Y1
 	VMOVUPS   Y1, (SI)
 	VMULPS    Y0, Y1, Y0
-	VMOVUPS   Y0, (R10)
+	VMOVUPS   Y0, (R9)
 	VMOVUPS   32(CX), Y0
 	VORPS     constants<>+0(SB), Y0, Y1
 	VMOVUPS   constants<>+64(SB), Y2
@@ -475,7 +473,6 @@ group:
 	VBLENDVPS Y2, Y1, Y3, Y1
 	VANDPS    constants<>+0(SB), Y0, Y0
 	VORPS     Y0, Y1, Y0
-	VMOVUPS   Y0, 32(R9)
 	VMOVUPS   32(SI), Y1
 	VORPS     constants<>+0(SB), Y1, Y2
 	VMOVUPS   constants<>+64(SB), Y3
@@ -519,7 +516,7 @@ group:
 	VDIVPS    Y2, Y1, Y1
 	VMOVUPS   Y1, 32(SI)
 	VMULPS    Y0, Y1, Y0
-	VMOVUPS   Y0, 32(R10)
+	VMOVUPS   Y0, 32(R9)
 	ADDQ      $0x40, CX
 	ADDQ      $0x40, DX
 	ADDQ      $0x40, BX
@@ -527,17 +524,16 @@ group:
 	ADDQ      $0x40, DI
 	ADDQ      $0x40, R8
 	ADDQ      $0x40, R9
-	ADDQ      $0x40, R10
 	SUBQ      $0x10, AX
 	JMP       group
 
 rest:
 	TESTQ      AX, AX
 	JZ         done
-	LEAQ       masks<>+0(SB), R11
+	LEAQ       masks<>+0(SB), R10
 	SHLQ       $0x02, AX
-	SUBQ       AX, R11
-	VMOVUPS    64(R11), Y0
+	SUBQ       AX, R10
+	VMOVUPS    64(R10), Y0
 	VMASKMOVPS (CX), Y0, Y1
 	VORPS      constants<>+0(SB), Y1, Y2
 	VMOVUPS    constants<>+64(SB), Y3
@@ -743,7 +739,6 @@ rest:
 	VBLENDVPS  Y3, Y2, Y4, Y2
 	VANDPS     constants<>+0(SB), Y1, Y1
 	VORPS      Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (R9)
 	VMASKMOVPS (SI), Y0, Y2
 	VORPS      constants<>+0(SB), Y2, Y3
 	VMOVUPS    constants<>+64(SB), Y4
@@ -787,8 +782,8 @@ rest:
 	VDIVPS     Y3, Y2, Y2
 	VMASKMOVPS Y2, Y0, (SI)
 	VMULPS     Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (R10)
-	VMOVUPS    96(R11), Y0
+	VMASKMOVPS Y1, Y0, (R9)
+	VMOVUPS    96(R10), Y0
 	VMASKMOVPS 32(CX), Y0, Y1
 	VORPS      constants<>+0(SB), Y1, Y2
 	VMOVUPS    constants<>+64(SB), Y3
@@ -994,7 +989,6 @@ rest:
 	VBLENDVPS  Y3, Y2, Y4, Y2
 	VANDPS     constants<>+0(SB), Y1, Y1
 	VORPS      Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, 32(R9)
 	VMASKMOVPS 32(SI), Y0, Y2
 	VORPS      constants<>+0(SB), Y2, Y3
 	VMOVUPS    constants<>+64(SB), Y4
@@ -1038,15 +1032,15 @@ rest:
 	VDIVPS     Y3, Y2, Y2
 	VMASKMOVPS Y2, Y0, 32(SI)
 	VMULPS     Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, 32(R10)
+	VMASKMOVPS Y1, Y0, 32(R9)
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmAVX512(n int, gates *float32, prev *float32, c *float32, tanhC *float32, h *float32)
+// func lstmAVX512(n int, gates *float32, prev *float32, c *float32, h *float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·lstmAVX512(SB), NOSPLIT, $0-48
+TEXT ·lstmAVX512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), AX
 	MOVQ gates+8(FP), CX
 	LEAQ (CX)(AX*4), DX
@@ -1054,8 +1048,7 @@ TEXT ·lstmAVX512(SB), NOSPLIT, $0-48
 	LEAQ (BX)(AX*4), SI
 	MOVQ prev+16(FP), DI
 	MOVQ c+24(FP), R8
-	MOVQ tanhC+32(FP), R9
-	MOVQ h+40(FP), R10
+	MOVQ h+32(FP), R9
 
 group:
 	CMPQ      AX, $0x10
@@ -1233,7 +1226,6 @@ group:
 	VBLENDMPS Z1, Z13, K1, Z6
 	VANDPS    constants<>+0(SB), Z0, Z0
 	VORPS     Z0, Z6, Z0
-	VMOVUPS   Z0, (R9)
 	VMOVUPS   (SI), Z1
 	VORPS     constants<>+0(SB), Z1, Z2
 	VMOVUPS   constants<>+64(SB), Z13
@@ -1269,7 +1261,7 @@ group:
 	VDIVPS    Z1, Z7, Z1
 	VMOVUPS   Z1, (SI)
 	VMULPS    Z0, Z1, Z0
-	VMOVUPS   Z0, (R10)
+	VMOVUPS   Z0, (R9)
 	ADDQ      $0x40, CX
 	ADDQ      $0x40, DX
 	ADDQ      $0x40, BX
@@ -1277,17 +1269,16 @@ group:
 	ADDQ      $0x40, DI
 	ADDQ      $0x40, R8
 	ADDQ      $0x40, R9
-	ADDQ      $0x40, R10
 	SUBQ      $0x10, AX
 	JMP       group
 
 rest:
 	TESTQ     AX, AX
 	JZ        done
-	MOVQ      $0x00000001, R11
-	SHLXQ     AX, R11, R11
-	DECQ      R11
-	KMOVW     R11, K1
+	MOVQ      $0x00000001, R10
+	SHLXQ     AX, R10, R10
+	DECQ      R10
+	KMOVW     R10, K1
 	VMOVUPS.Z (CX), K1, Z0
 	VORPS     constants<>+0(SB), Z0, Z1
 	VMOVUPS   constants<>+64(SB), Z2
@@ -1461,7 +1452,6 @@ rest:
 	VBLENDMPS Z1, Z3, K2, Z11
 	VANDPS    constants<>+0(SB), Z0, Z0
 	VORPS     Z0, Z11, Z0
-	VMOVUPS   Z0, K1, (R9)
 	VMOVUPS.Z (SI), K1, Z1
 	VORPS     constants<>+0(SB), Z1, Z2
 	VMOVUPS   constants<>+64(SB), Z3
@@ -1497,14 +1487,14 @@ rest:
 	VDIVPS    Z1, Z12, Z1
 	VMOVUPS   Z1, K1, (SI)
 	VMULPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (R10)
+	VMOVUPS   Z0, K1, (R9)
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmGradAVX2(n int, dgates *float32, gates *float32, prev *float32, tanhC *float32, dc *float32, dh *float32)
-// Requires: AVX
+// func lstmGradAVX2(n int, dgates *float32, gates *float32, prev *float32, c *float32, dc *float32, dh *float32)
+// Requires: AVX, AVX2
 TEXT ·lstmGradAVX2(SB), NOSPLIT, $0-56
 	MOVQ n+0(FP), AX
 	MOVQ dgates+8(FP), CX
@@ -1516,107 +1506,221 @@ TEXT ·lstmGradAVX2(SB), NOSPLIT, $0-56
 	LEAQ (R8)(AX*4), R9
 	LEAQ (R9)(AX*4), R10
 	MOVQ prev+24(FP), R11
-	MOVQ tanhC+32(FP), R12
+	MOVQ c+32(FP), R12
 	MOVQ dc+40(FP), R13
 	MOVQ dh+48(FP), R14
 
 group:
-	CMPQ    AX, $0x10
-	JLT     rest
-	VMOVUPS (DI), Y0
-	VMOVUPS (R8), Y1
-	VMOVUPS (R9), Y2
-	VMOVUPS (R10), Y3
-	VMOVUPS (R12), Y4
-	VMOVUPS (R14), Y5
-	VMULPS  Y4, Y5, Y6
-	VMOVUPS constants<>+832(SB), Y7
-	VSUBPS  Y3, Y7, Y7
-	VMULPS  Y7, Y3, Y7
-	VMULPS  Y7, Y6, Y6
-	VMOVUPS Y6, (SI)
-	VMOVUPS (R13), Y6
-	VMULPS  Y3, Y5, Y3
-	VMOVUPS constants<>+832(SB), Y5
-	VMULPS  Y4, Y4, Y4
-	VSUBPS  Y4, Y5, Y4
-	VMULPS  Y4, Y3, Y3
-	VADDPS  Y3, Y6, Y3
-	VMULPS  Y2, Y3, Y4
-	VMOVUPS constants<>+832(SB), Y5
-	VSUBPS  Y0, Y5, Y5
-	VMULPS  Y5, Y0, Y5
-	VMULPS  Y5, Y4, Y4
-	VMOVUPS Y4, (CX)
-	VMOVUPS (R11), Y4
-	VMULPS  Y4, Y3, Y4
-	VMOVUPS constants<>+832(SB), Y5
-	VSUBPS  Y1, Y5, Y5
-	VMULPS  Y5, Y1, Y5
-	VMULPS  Y5, Y4, Y4
-	VMOVUPS Y4, (DX)
-	VMULPS  Y0, Y3, Y0
-	VMOVUPS constants<>+832(SB), Y4
-	VMULPS  Y2, Y2, Y2
-	VSUBPS  Y2, Y4, Y2
-	VMULPS  Y2, Y0, Y0
-	VMOVUPS Y0, (BX)
-	VMULPS  Y1, Y3, Y0
-	VMOVUPS Y0, (R13)
-	VMOVUPS 32(DI), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS 32(R9), Y2
-	VMOVUPS 32(R10), Y3
-	VMOVUPS 32(R12), Y4
-	VMOVUPS 32(R14), Y5
-	VMULPS  Y4, Y5, Y6
-	VMOVUPS constants<>+832(SB), Y7
-	VSUBPS  Y3, Y7, Y7
-	VMULPS  Y7, Y3, Y7
-	VMULPS  Y7, Y6, Y6
-	VMOVUPS Y6, 32(SI)
-	VMOVUPS 32(R13), Y6
-	VMULPS  Y3, Y5, Y3
-	VMOVUPS constants<>+832(SB), Y5
-	VMULPS  Y4, Y4, Y4
-	VSUBPS  Y4, Y5, Y4
-	VMULPS  Y4, Y3, Y3
-	VADDPS  Y3, Y6, Y3
-	VMULPS  Y2, Y3, Y4
-	VMOVUPS constants<>+832(SB), Y5
-	VSUBPS  Y0, Y5, Y5
-	VMULPS  Y5, Y0, Y5
-	VMULPS  Y5, Y4, Y4
-	VMOVUPS Y4, 32(CX)
-	VMOVUPS 32(R11), Y4
-	VMULPS  Y4, Y3, Y4
-	VMOVUPS constants<>+832(SB), Y5
-	VSUBPS  Y1, Y5, Y5
-	VMULPS  Y5, Y1, Y5
-	VMULPS  Y5, Y4, Y4
-	VMOVUPS Y4, 32(DX)
-	VMULPS  Y0, Y3, Y0
-	VMOVUPS constants<>+832(SB), Y4
-	VMULPS  Y2, Y2, Y2
-	VSUBPS  Y2, Y4, Y2
-	VMULPS  Y2, Y0, Y0
-	VMOVUPS Y0, 32(BX)
-	VMULPS  Y1, Y3, Y0
-	VMOVUPS Y0, 32(R13)
-	ADDQ    $0x40, CX
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
-	ADDQ    $0x40, SI
-	ADDQ    $0x40, DI
-	ADDQ    $0x40, R8
-	ADDQ    $0x40, R9
-	ADDQ    $0x40, R10
-	ADDQ    $0x40, R11
-	ADDQ    $0x40, R12
-	ADDQ    $0x40, R13
-	ADDQ    $0x40, R14
-	SUBQ    $0x10, AX
-	JMP     group
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (R12), Y0
+	VMULPS    Y0, Y0, Y1
+	VANDPS    constants<>+1024(SB), Y0, Y2
+	VMULPS    constants<>+1088(SB), Y1, Y3
+	VADDPS    constants<>+1152(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+1216(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+1280(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+1344(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y1
+	VMULPS    Y2, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VADDPS    Y2, Y2, Y3
+	VMOVUPS   constants<>+64(SB), Y4
+	VMINPS    Y3, Y4, Y3
+	VMOVUPS   constants<>+128(SB), Y4
+	VMAXPS    Y3, Y4, Y3
+	VMULPS    constants<>+192(SB), Y3, Y4
+	VADDPS    constants<>+256(SB), Y4, Y4
+	VSUBPS    constants<>+256(SB), Y4, Y5
+	VMULPS    constants<>+320(SB), Y5, Y6
+	VSUBPS    Y6, Y3, Y3
+	VMULPS    constants<>+384(SB), Y5, Y5
+	VSUBPS    Y5, Y3, Y3
+	VMULPS    constants<>+448(SB), Y3, Y5
+	VADDPS    constants<>+512(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+576(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+640(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+704(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+768(SB), Y5, Y5
+	VMULPS    Y3, Y3, Y6
+	VMULPS    Y6, Y5, Y5
+	VADDPS    Y3, Y5, Y3
+	VADDPS    constants<>+832(SB), Y3, Y3
+	VPSUBD    constants<>+256(SB), Y4, Y4
+	VPSRAD    $0x01, Y4, Y5
+	VPADDD    constants<>+896(SB), Y5, Y6
+	VPSLLD    $0x17, Y6, Y6
+	VMULPS    Y6, Y3, Y3
+	VPSUBD    Y5, Y4, Y4
+	VPADDD    constants<>+896(SB), Y4, Y4
+	VPSLLD    $0x17, Y4, Y4
+	VMULPS    Y4, Y3, Y3
+	VADDPS    constants<>+832(SB), Y3, Y3
+	VMOVUPS   constants<>+832(SB), Y4
+	VMOVUPS   constants<>+1408(SB), Y5
+	VDIVPS    Y3, Y5, Y3
+	VSUBPS    Y3, Y4, Y3
+	VCMPPS    $0x11, constants<>+1472(SB), Y2, Y2
+	VBLENDVPS Y2, Y1, Y3, Y1
+	VANDPS    constants<>+0(SB), Y0, Y0
+	VORPS     Y0, Y1, Y0
+	VMOVUPS   (DI), Y1
+	VMOVUPS   (R8), Y2
+	VMOVUPS   (R9), Y3
+	VMOVUPS   (R10), Y4
+	VMOVUPS   (R14), Y5
+	VMULPS    Y0, Y5, Y6
+	VMOVUPS   constants<>+832(SB), Y7
+	VSUBPS    Y4, Y7, Y7
+	VMULPS    Y7, Y4, Y7
+	VMULPS    Y7, Y6, Y6
+	VMOVUPS   Y6, (SI)
+	VMOVUPS   (R13), Y6
+	VMULPS    Y4, Y5, Y4
+	VMOVUPS   constants<>+832(SB), Y5
+	VMULPS    Y0, Y0, Y0
+	VSUBPS    Y0, Y5, Y0
+	VMULPS    Y0, Y4, Y0
+	VADDPS    Y0, Y6, Y0
+	VMULPS    Y3, Y0, Y4
+	VMOVUPS   constants<>+832(SB), Y5
+	VSUBPS    Y1, Y5, Y5
+	VMULPS    Y5, Y1, Y5
+	VMULPS    Y5, Y4, Y4
+	VMOVUPS   Y4, (CX)
+	VMOVUPS   (R11), Y4
+	VMULPS    Y4, Y0, Y4
+	VMOVUPS   constants<>+832(SB), Y5
+	VSUBPS    Y2, Y5, Y5
+	VMULPS    Y5, Y2, Y5
+	VMULPS    Y5, Y4, Y4
+	VMOVUPS   Y4, (DX)
+	VMULPS    Y1, Y0, Y1
+	VMOVUPS   constants<>+832(SB), Y4
+	VMULPS    Y3, Y3, Y3
+	VSUBPS    Y3, Y4, Y3
+	VMULPS    Y3, Y1, Y1
+	VMOVUPS   Y1, (BX)
+	VMULPS    Y2, Y0, Y0
+	VMOVUPS   Y0, (R13)
+	VMOVUPS   32(R12), Y0
+	VMULPS    Y0, Y0, Y1
+	VANDPS    constants<>+1024(SB), Y0, Y2
+	VMULPS    constants<>+1088(SB), Y1, Y3
+	VADDPS    constants<>+1152(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+1216(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+1280(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    constants<>+1344(SB), Y3, Y3
+	VMULPS    Y1, Y3, Y1
+	VMULPS    Y2, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VADDPS    Y2, Y2, Y3
+	VMOVUPS   constants<>+64(SB), Y4
+	VMINPS    Y3, Y4, Y3
+	VMOVUPS   constants<>+128(SB), Y4
+	VMAXPS    Y3, Y4, Y3
+	VMULPS    constants<>+192(SB), Y3, Y4
+	VADDPS    constants<>+256(SB), Y4, Y4
+	VSUBPS    constants<>+256(SB), Y4, Y5
+	VMULPS    constants<>+320(SB), Y5, Y6
+	VSUBPS    Y6, Y3, Y3
+	VMULPS    constants<>+384(SB), Y5, Y5
+	VSUBPS    Y5, Y3, Y3
+	VMULPS    constants<>+448(SB), Y3, Y5
+	VADDPS    constants<>+512(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+576(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+640(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+704(SB), Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VADDPS    constants<>+768(SB), Y5, Y5
+	VMULPS    Y3, Y3, Y6
+	VMULPS    Y6, Y5, Y5
+	VADDPS    Y3, Y5, Y3
+	VADDPS    constants<>+832(SB), Y3, Y3
+	VPSUBD    constants<>+256(SB), Y4, Y4
+	VPSRAD    $0x01, Y4, Y5
+	VPADDD    constants<>+896(SB), Y5, Y6
+	VPSLLD    $0x17, Y6, Y6
+	VMULPS    Y6, Y3, Y3
+	VPSUBD    Y5, Y4, Y4
+	VPADDD    constants<>+896(SB), Y4, Y4
+	VPSLLD    $0x17, Y4, Y4
+	VMULPS    Y4, Y3, Y3
+	VADDPS    constants<>+832(SB), Y3, Y3
+	VMOVUPS   constants<>+832(SB), Y4
+	VMOVUPS   constants<>+1408(SB), Y5
+	VDIVPS    Y3, Y5, Y3
+	VSUBPS    Y3, Y4, Y3
+	VCMPPS    $0x11, constants<>+1472(SB), Y2, Y2
+	VBLENDVPS Y2, Y1, Y3, Y1
+	VANDPS    constants<>+0(SB), Y0, Y0
+	VORPS     Y0, Y1, Y0
+	VMOVUPS   32(DI), Y1
+	VMOVUPS   32(R8), Y2
+	VMOVUPS   32(R9), Y3
+	VMOVUPS   32(R10), Y4
+	VMOVUPS   32(R14), Y5
+	VMULPS    Y0, Y5, Y6
+	VMOVUPS   constants<>+832(SB), Y7
+	VSUBPS    Y4, Y7, Y7
+	VMULPS    Y7, Y4, Y7
+	VMULPS    Y7, Y6, Y6
+	VMOVUPS   Y6, 32(SI)
+	VMOVUPS   32(R13), Y6
+	VMULPS    Y4, Y5, Y4
+	VMOVUPS   constants<>+832(SB), Y5
+	VMULPS    Y0, Y0, Y0
+	VSUBPS    Y0, Y5, Y0
+	VMULPS    Y0, Y4, Y0
+	VADDPS    Y0, Y6, Y0
+	VMULPS    Y3, Y0, Y4
+	VMOVUPS   constants<>+832(SB), Y5
+	VSUBPS    Y1, Y5, Y5
+	VMULPS    Y5, Y1, Y5
+	VMULPS    Y5, Y4, Y4
+	VMOVUPS   Y4, 32(CX)
+	VMOVUPS   32(R11), Y4
+	VMULPS    Y4, Y0, Y4
+	VMOVUPS   constants<>+832(SB), Y5
+	VSUBPS    Y2, Y5, Y5
+	VMULPS    Y5, Y2, Y5
+	VMULPS    Y5, Y4, Y4
+	VMOVUPS   Y4, 32(DX)
+	VMULPS    Y1, Y0, Y1
+	VMOVUPS   constants<>+832(SB), Y4
+	VMULPS    Y3, Y3, Y3
+	VSUBPS    Y3, Y4, Y3
+	VMULPS    Y3, Y1, Y1
+	VMOVUPS   Y1, 32(BX)
+	VMULPS    Y2, Y0, Y0
+	VMOVUPS   Y0, 32(R13)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	ADDQ      $0x40, BX
+	ADDQ      $0x40, SI
+	ADDQ      $0x40, DI
+	ADDQ      $0x40, R8
+	ADDQ      $0x40, R9
+	ADDQ      $0x40, R10
+	ADDQ      $0x40, R11
+	ADDQ      $0x40, R12
+	ADDQ      $0x40, R13
+	ADDQ      $0x40, R14
+	SUBQ      $0x10, AX
+	JMP       group
 
 rest:
 	TESTQ      AX, AX
@@ -1625,94 +1729,208 @@ rest:
 	SHLQ       $0x02, AX
 	SUBQ       AX, R15
 	VMOVUPS    64(R15), Y0
-	VMASKMOVPS (DI), Y0, Y1
-	VMASKMOVPS (R8), Y0, Y2
-	VMASKMOVPS (R9), Y0, Y3
-	VMASKMOVPS (R10), Y0, Y4
-	VMASKMOVPS (R12), Y0, Y5
+	VMASKMOVPS (R12), Y0, Y1
+	VMULPS     Y1, Y1, Y2
+	VANDPS     constants<>+1024(SB), Y1, Y3
+	VMULPS     constants<>+1088(SB), Y2, Y4
+	VADDPS     constants<>+1152(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+1216(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+1280(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+1344(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y2
+	VMULPS     Y3, Y2, Y2
+	VADDPS     Y3, Y2, Y2
+	VADDPS     Y3, Y3, Y4
+	VMOVUPS    constants<>+64(SB), Y5
+	VMINPS     Y4, Y5, Y4
+	VMOVUPS    constants<>+128(SB), Y5
+	VMAXPS     Y4, Y5, Y4
+	VMULPS     constants<>+192(SB), Y4, Y5
+	VADDPS     constants<>+256(SB), Y5, Y5
+	VSUBPS     constants<>+256(SB), Y5, Y6
+	VMULPS     constants<>+320(SB), Y6, Y7
+	VSUBPS     Y7, Y4, Y4
+	VMULPS     constants<>+384(SB), Y6, Y6
+	VSUBPS     Y6, Y4, Y4
+	VMULPS     constants<>+448(SB), Y4, Y6
+	VADDPS     constants<>+512(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+576(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+640(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+704(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+768(SB), Y6, Y6
+	VMULPS     Y4, Y4, Y7
+	VMULPS     Y7, Y6, Y6
+	VADDPS     Y4, Y6, Y4
+	VADDPS     constants<>+832(SB), Y4, Y4
+	VPSUBD     constants<>+256(SB), Y5, Y5
+	VPSRAD     $0x01, Y5, Y6
+	VPADDD     constants<>+896(SB), Y6, Y7
+	VPSLLD     $0x17, Y7, Y7
+	VMULPS     Y7, Y4, Y4
+	VPSUBD     Y6, Y5, Y5
+	VPADDD     constants<>+896(SB), Y5, Y5
+	VPSLLD     $0x17, Y5, Y5
+	VMULPS     Y5, Y4, Y4
+	VADDPS     constants<>+832(SB), Y4, Y4
+	VMOVUPS    constants<>+832(SB), Y5
+	VMOVUPS    constants<>+1408(SB), Y6
+	VDIVPS     Y4, Y6, Y4
+	VSUBPS     Y4, Y5, Y4
+	VCMPPS     $0x11, constants<>+1472(SB), Y3, Y3
+	VBLENDVPS  Y3, Y2, Y4, Y2
+	VANDPS     constants<>+0(SB), Y1, Y1
+	VORPS      Y1, Y2, Y1
+	VMASKMOVPS (DI), Y0, Y2
+	VMASKMOVPS (R8), Y0, Y3
+	VMASKMOVPS (R9), Y0, Y4
+	VMASKMOVPS (R10), Y0, Y5
 	VMASKMOVPS (R14), Y0, Y6
-	VMULPS     Y5, Y6, Y7
+	VMULPS     Y1, Y6, Y7
 	VMOVUPS    constants<>+832(SB), Y8
-	VSUBPS     Y4, Y8, Y8
-	VMULPS     Y8, Y4, Y8
+	VSUBPS     Y5, Y8, Y8
+	VMULPS     Y8, Y5, Y8
 	VMULPS     Y8, Y7, Y7
 	VMASKMOVPS Y7, Y0, (SI)
 	VMASKMOVPS (R13), Y0, Y7
-	VMULPS     Y4, Y6, Y4
+	VMULPS     Y5, Y6, Y5
 	VMOVUPS    constants<>+832(SB), Y6
-	VMULPS     Y5, Y5, Y5
-	VSUBPS     Y5, Y6, Y5
-	VMULPS     Y5, Y4, Y4
-	VADDPS     Y4, Y7, Y4
-	VMULPS     Y3, Y4, Y5
+	VMULPS     Y1, Y1, Y1
+	VSUBPS     Y1, Y6, Y1
+	VMULPS     Y1, Y5, Y1
+	VADDPS     Y1, Y7, Y1
+	VMULPS     Y4, Y1, Y5
 	VMOVUPS    constants<>+832(SB), Y6
-	VSUBPS     Y1, Y6, Y6
-	VMULPS     Y6, Y1, Y6
+	VSUBPS     Y2, Y6, Y6
+	VMULPS     Y6, Y2, Y6
 	VMULPS     Y6, Y5, Y5
 	VMASKMOVPS Y5, Y0, (CX)
 	VMASKMOVPS (R11), Y0, Y5
-	VMULPS     Y5, Y4, Y5
+	VMULPS     Y5, Y1, Y5
 	VMOVUPS    constants<>+832(SB), Y6
-	VSUBPS     Y2, Y6, Y6
-	VMULPS     Y6, Y2, Y6
+	VSUBPS     Y3, Y6, Y6
+	VMULPS     Y6, Y3, Y6
 	VMULPS     Y6, Y5, Y5
 	VMASKMOVPS Y5, Y0, (DX)
-	VMULPS     Y1, Y4, Y1
+	VMULPS     Y2, Y1, Y2
 	VMOVUPS    constants<>+832(SB), Y5
-	VMULPS     Y3, Y3, Y3
-	VSUBPS     Y3, Y5, Y3
+	VMULPS     Y4, Y4, Y4
+	VSUBPS     Y4, Y5, Y4
+	VMULPS     Y4, Y2, Y2
+	VMASKMOVPS Y2, Y0, (BX)
 	VMULPS     Y3, Y1, Y1
-	VMASKMOVPS Y1, Y0, (BX)
-	VMULPS     Y2, Y4, Y1
 	VMASKMOVPS Y1, Y0, (R13)
 	VMOVUPS    96(R15), Y0
-	VMASKMOVPS 32(DI), Y0, Y1
-	VMASKMOVPS 32(R8), Y0, Y2
-	VMASKMOVPS 32(R9), Y0, Y3
-	VMASKMOVPS 32(R10), Y0, Y4
-	VMASKMOVPS 32(R12), Y0, Y5
+	VMASKMOVPS 32(R12), Y0, Y1
+	VMULPS     Y1, Y1, Y2
+	VANDPS     constants<>+1024(SB), Y1, Y3
+	VMULPS     constants<>+1088(SB), Y2, Y4
+	VADDPS     constants<>+1152(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+1216(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+1280(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     constants<>+1344(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y2
+	VMULPS     Y3, Y2, Y2
+	VADDPS     Y3, Y2, Y2
+	VADDPS     Y3, Y3, Y4
+	VMOVUPS    constants<>+64(SB), Y5
+	VMINPS     Y4, Y5, Y4
+	VMOVUPS    constants<>+128(SB), Y5
+	VMAXPS     Y4, Y5, Y4
+	VMULPS     constants<>+192(SB), Y4, Y5
+	VADDPS     constants<>+256(SB), Y5, Y5
+	VSUBPS     constants<>+256(SB), Y5, Y6
+	VMULPS     constants<>+320(SB), Y6, Y7
+	VSUBPS     Y7, Y4, Y4
+	VMULPS     constants<>+384(SB), Y6, Y6
+	VSUBPS     Y6, Y4, Y4
+	VMULPS     constants<>+448(SB), Y4, Y6
+	VADDPS     constants<>+512(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+576(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+640(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+704(SB), Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VADDPS     constants<>+768(SB), Y6, Y6
+	VMULPS     Y4, Y4, Y7
+	VMULPS     Y7, Y6, Y6
+	VADDPS     Y4, Y6, Y4
+	VADDPS     constants<>+832(SB), Y4, Y4
+	VPSUBD     constants<>+256(SB), Y5, Y5
+	VPSRAD     $0x01, Y5, Y6
+	VPADDD     constants<>+896(SB), Y6, Y7
+	VPSLLD     $0x17, Y7, Y7
+	VMULPS     Y7, Y4, Y4
+	VPSUBD     Y6, Y5, Y5
+	VPADDD     constants<>+896(SB), Y5, Y5
+	VPSLLD     $0x17, Y5, Y5
+	VMULPS     Y5, Y4, Y4
+	VADDPS     constants<>+832(SB), Y4, Y4
+	VMOVUPS    constants<>+832(SB), Y5
+	VMOVUPS    constants<>+1408(SB), Y6
+	VDIVPS     Y4, Y6, Y4
+	VSUBPS     Y4, Y5, Y4
+	VCMPPS     $0x11, constants<>+1472(SB), Y3, Y3
+	VBLENDVPS  Y3, Y2, Y4, Y2
+	VANDPS     constants<>+0(SB), Y1, Y1
+	VORPS      Y1, Y2, Y1
+	VMASKMOVPS 32(DI), Y0, Y2
+	VMASKMOVPS 32(R8), Y0, Y3
+	VMASKMOVPS 32(R9), Y0, Y4
+	VMASKMOVPS 32(R10), Y0, Y5
 	VMASKMOVPS 32(R14), Y0, Y6
-	VMULPS     Y5, Y6, Y7
+	VMULPS     Y1, Y6, Y7
 	VMOVUPS    constants<>+832(SB), Y8
-	VSUBPS     Y4, Y8, Y8
-	VMULPS     Y8, Y4, Y8
+	VSUBPS     Y5, Y8, Y8
+	VMULPS     Y8, Y5, Y8
 	VMULPS     Y8, Y7, Y7
 	VMASKMOVPS Y7, Y0, 32(SI)
 	VMASKMOVPS 32(R13), Y0, Y7
-	VMULPS     Y4, Y6, Y4
+	VMULPS     Y5, Y6, Y5
 	VMOVUPS    constants<>+832(SB), Y6
-	VMULPS     Y5, Y5, Y5
-	VSUBPS     Y5, Y6, Y5
-	VMULPS     Y5, Y4, Y4
-	VADDPS     Y4, Y7, Y4
-	VMULPS     Y3, Y4, Y5
-	VMOVUPS    constants<>+832(SB), Y6
-	VSUBPS     Y1, Y6, Y6
-	VMULPS     Y6, Y1, Y6
-	VMULPS     Y6, Y5, Y5
-	VMASKMOVPS Y5, Y0, 32(CX)
-	VMASKMOVPS 32(R11), Y0, Y5
-	VMULPS     Y5, Y4, Y5
+	VMULPS     Y1, Y1, Y1
+	VSUBPS     Y1, Y6, Y1
+	VMULPS     Y1, Y5, Y1
+	VADDPS     Y1, Y7, Y1
+	VMULPS     Y4, Y1, Y5
 	VMOVUPS    constants<>+832(SB), Y6
 	VSUBPS     Y2, Y6, Y6
 	VMULPS     Y6, Y2, Y6
 	VMULPS     Y6, Y5, Y5
+	VMASKMOVPS Y5, Y0, 32(CX)
+	VMASKMOVPS 32(R11), Y0, Y5
+	VMULPS     Y5, Y1, Y5
+	VMOVUPS    constants<>+832(SB), Y6
+	VSUBPS     Y3, Y6, Y6
+	VMULPS     Y6, Y3, Y6
+	VMULPS     Y6, Y5, Y5
 	VMASKMOVPS Y5, Y0, 32(DX)
-	VMULPS     Y1, Y4, Y1
+	VMULPS     Y2, Y1, Y2
 	VMOVUPS    constants<>+832(SB), Y5
-	VMULPS     Y3, Y3, Y3
-	VSUBPS     Y3, Y5, Y3
+	VMULPS     Y4, Y4, Y4
+	VSUBPS     Y4, Y5, Y4
+	VMULPS     Y4, Y2, Y2
+	VMASKMOVPS Y2, Y0, 32(BX)
 	VMULPS     Y3, Y1, Y1
-	VMASKMOVPS Y1, Y0, 32(BX)
-	VMULPS     Y2, Y4, Y1
 	VMASKMOVPS Y1, Y0, 32(R13)
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmGradAVX512(n int, dgates *float32, gates *float32, prev *float32, tanhC *float32, dc *float32, dh *float32)
-// Requires: AVX, AVX512F, BMI2
+// func lstmGradAVX512(n int, dgates *float32, gates *float32, prev *float32, c *float32, dc *float32, dh *float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·lstmGradAVX512(SB), NOSPLIT, $0-56
 	MOVQ n+0(FP), AX
 	MOVQ dgates+8(FP), CX
@@ -1724,67 +1942,116 @@ TEXT ·lstmGradAVX512(SB), NOSPLIT, $0-56
 	LEAQ (R8)(AX*4), R9
 	LEAQ (R9)(AX*4), R10
 	MOVQ prev+24(FP), R11
-	MOVQ tanhC+32(FP), R12
+	MOVQ c+32(FP), R12
 	MOVQ dc+40(FP), R13
 	MOVQ dh+48(FP), R14
 
 group:
-	CMPQ    AX, $0x10
-	JLT     rest
-	VMOVUPS (DI), Z0
-	VMOVUPS (R8), Z1
-	VMOVUPS (R9), Z2
-	VMOVUPS (R10), Z3
-	VMOVUPS (R12), Z4
-	VMOVUPS (R14), Z5
-	VMULPS  Z4, Z5, Z6
-	VMOVUPS constants<>+832(SB), Z7
-	VSUBPS  Z3, Z7, Z7
-	VMULPS  Z7, Z3, Z7
-	VMULPS  Z7, Z6, Z6
-	VMOVUPS Z6, (SI)
-	VMOVUPS (R13), Z6
-	VMULPS  Z3, Z5, Z3
-	VMOVUPS constants<>+832(SB), Z5
-	VMULPS  Z4, Z4, Z4
-	VSUBPS  Z4, Z5, Z4
-	VMULPS  Z4, Z3, Z3
-	VADDPS  Z3, Z6, Z3
-	VMULPS  Z2, Z3, Z4
-	VMOVUPS constants<>+832(SB), Z5
-	VSUBPS  Z0, Z5, Z5
-	VMULPS  Z5, Z0, Z5
-	VMULPS  Z5, Z4, Z4
-	VMOVUPS Z4, (CX)
-	VMOVUPS (R11), Z4
-	VMULPS  Z4, Z3, Z4
-	VMOVUPS constants<>+832(SB), Z5
-	VSUBPS  Z1, Z5, Z5
-	VMULPS  Z5, Z1, Z5
-	VMULPS  Z5, Z4, Z4
-	VMOVUPS Z4, (DX)
-	VMULPS  Z0, Z3, Z0
-	VMOVUPS constants<>+832(SB), Z4
-	VMULPS  Z2, Z2, Z2
-	VSUBPS  Z2, Z4, Z2
-	VMULPS  Z2, Z0, Z0
-	VMOVUPS Z0, (BX)
-	VMULPS  Z1, Z3, Z0
-	VMOVUPS Z0, (R13)
-	ADDQ    $0x40, CX
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
-	ADDQ    $0x40, SI
-	ADDQ    $0x40, DI
-	ADDQ    $0x40, R8
-	ADDQ    $0x40, R9
-	ADDQ    $0x40, R10
-	ADDQ    $0x40, R11
-	ADDQ    $0x40, R12
-	ADDQ    $0x40, R13
-	ADDQ    $0x40, R14
-	SUBQ    $0x10, AX
-	JMP     group
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (R12), Z0
+	VMULPS    Z0, Z0, Z1
+	VANDPS    constants<>+1024(SB), Z0, Z2
+	VMULPS    constants<>+1088(SB), Z1, Z3
+	VADDPS    constants<>+1152(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+1216(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+1280(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+1344(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z1
+	VMULPS    Z2, Z1, Z1
+	VADDPS    Z2, Z1, Z1
+	VADDPS    Z2, Z2, Z3
+	VMOVUPS   constants<>+64(SB), Z6
+	VMINPS    Z3, Z6, Z3
+	VMOVUPS   constants<>+128(SB), Z6
+	VMAXPS    Z3, Z6, Z3
+	VMULPS    constants<>+192(SB), Z3, Z6
+	VADDPS    constants<>+256(SB), Z6, Z6
+	VSUBPS    constants<>+256(SB), Z6, Z6
+	VMULPS    constants<>+320(SB), Z6, Z7
+	VSUBPS    Z7, Z3, Z3
+	VMULPS    constants<>+384(SB), Z6, Z7
+	VSUBPS    Z7, Z3, Z3
+	VMULPS    constants<>+448(SB), Z3, Z7
+	VADDPS    constants<>+512(SB), Z7, Z7
+	VMULPS    Z3, Z7, Z7
+	VADDPS    constants<>+576(SB), Z7, Z7
+	VMULPS    Z3, Z7, Z7
+	VADDPS    constants<>+640(SB), Z7, Z7
+	VMULPS    Z3, Z7, Z7
+	VADDPS    constants<>+704(SB), Z7, Z7
+	VMULPS    Z3, Z7, Z7
+	VADDPS    constants<>+768(SB), Z7, Z7
+	VMULPS    Z3, Z3, Z8
+	VMULPS    Z8, Z7, Z7
+	VADDPS    Z3, Z7, Z3
+	VADDPS    constants<>+832(SB), Z3, Z3
+	VSCALEFPS Z6, Z3, Z3
+	VADDPS    constants<>+832(SB), Z3, Z3
+	VMOVUPS   constants<>+832(SB), Z6
+	VMOVUPS   constants<>+1408(SB), Z7
+	VDIVPS    Z3, Z7, Z3
+	VSUBPS    Z3, Z6, Z3
+	VCMPPS    $0x11, constants<>+1472(SB), Z2, K1
+	VBLENDMPS Z1, Z3, K1, Z4
+	VANDPS    constants<>+0(SB), Z0, Z0
+	VORPS     Z0, Z4, Z0
+	VMOVUPS   (DI), Z1
+	VMOVUPS   (R8), Z2
+	VMOVUPS   (R9), Z3
+	VMOVUPS   (R10), Z6
+	VMOVUPS   (R14), Z7
+	VMULPS    Z0, Z7, Z8
+	VMOVUPS   constants<>+832(SB), Z9
+	VSUBPS    Z6, Z9, Z9
+	VMULPS    Z9, Z6, Z9
+	VMULPS    Z9, Z8, Z8
+	VMOVUPS   Z8, (SI)
+	VMOVUPS   (R13), Z8
+	VMULPS    Z6, Z7, Z6
+	VMOVUPS   constants<>+832(SB), Z7
+	VMULPS    Z0, Z0, Z0
+	VSUBPS    Z0, Z7, Z0
+	VMULPS    Z0, Z6, Z0
+	VADDPS    Z0, Z8, Z0
+	VMULPS    Z3, Z0, Z6
+	VMOVUPS   constants<>+832(SB), Z7
+	VSUBPS    Z1, Z7, Z7
+	VMULPS    Z7, Z1, Z7
+	VMULPS    Z7, Z6, Z6
+	VMOVUPS   Z6, (CX)
+	VMOVUPS   (R11), Z6
+	VMULPS    Z6, Z0, Z6
+	VMOVUPS   constants<>+832(SB), Z7
+	VSUBPS    Z2, Z7, Z7
+	VMULPS    Z7, Z2, Z7
+	VMULPS    Z7, Z6, Z6
+	VMOVUPS   Z6, (DX)
+	VMULPS    Z1, Z0, Z1
+	VMOVUPS   constants<>+832(SB), Z6
+	VMULPS    Z3, Z3, Z3
+	VSUBPS    Z3, Z6, Z3
+	VMULPS    Z3, Z1, Z1
+	VMOVUPS   Z1, (BX)
+	VMULPS    Z2, Z0, Z0
+	VMOVUPS   Z0, (R13)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	ADDQ      $0x40, BX
+	ADDQ      $0x40, SI
+	ADDQ      $0x40, DI
+	ADDQ      $0x40, R8
+	ADDQ      $0x40, R9
+	ADDQ      $0x40, R10
+	ADDQ      $0x40, R11
+	ADDQ      $0x40, R12
+	ADDQ      $0x40, R13
+	ADDQ      $0x40, R14
+	SUBQ      $0x10, AX
+	JMP       group
 
 rest:
 	TESTQ     AX, AX
@@ -1793,45 +2060,94 @@ rest:
 	SHLXQ     AX, R15, R15
 	DECQ      R15
 	KMOVW     R15, K1
-	VMOVUPS.Z (DI), K1, Z0
-	VMOVUPS.Z (R8), K1, Z1
-	VMOVUPS.Z (R9), K1, Z2
-	VMOVUPS.Z (R10), K1, Z3
-	VMOVUPS.Z (R12), K1, Z4
+	VMOVUPS.Z (R12), K1, Z0
+	VMULPS    Z0, Z0, Z1
+	VANDPS    constants<>+1024(SB), Z0, Z2
+	VMULPS    constants<>+1088(SB), Z1, Z3
+	VADDPS    constants<>+1152(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+1216(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+1280(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    constants<>+1344(SB), Z3, Z3
+	VMULPS    Z1, Z3, Z1
+	VMULPS    Z2, Z1, Z1
+	VADDPS    Z2, Z1, Z1
+	VADDPS    Z2, Z2, Z3
+	VMOVUPS   constants<>+64(SB), Z4
+	VMINPS    Z3, Z4, Z3
+	VMOVUPS   constants<>+128(SB), Z4
+	VMAXPS    Z3, Z4, Z3
+	VMULPS    constants<>+192(SB), Z3, Z4
+	VADDPS    constants<>+256(SB), Z4, Z4
+	VSUBPS    constants<>+256(SB), Z4, Z4
+	VMULPS    constants<>+320(SB), Z4, Z6
+	VSUBPS    Z6, Z3, Z3
+	VMULPS    constants<>+384(SB), Z4, Z6
+	VSUBPS    Z6, Z3, Z3
+	VMULPS    constants<>+448(SB), Z3, Z6
+	VADDPS    constants<>+512(SB), Z6, Z6
+	VMULPS    Z3, Z6, Z6
+	VADDPS    constants<>+576(SB), Z6, Z6
+	VMULPS    Z3, Z6, Z6
+	VADDPS    constants<>+640(SB), Z6, Z6
+	VMULPS    Z3, Z6, Z6
+	VADDPS    constants<>+704(SB), Z6, Z6
+	VMULPS    Z3, Z6, Z6
+	VADDPS    constants<>+768(SB), Z6, Z6
+	VMULPS    Z3, Z3, Z7
+	VMULPS    Z7, Z6, Z6
+	VADDPS    Z3, Z6, Z3
+	VADDPS    constants<>+832(SB), Z3, Z3
+	VSCALEFPS Z4, Z3, Z3
+	VADDPS    constants<>+832(SB), Z3, Z3
+	VMOVUPS   constants<>+832(SB), Z4
+	VMOVUPS   constants<>+1408(SB), Z6
+	VDIVPS    Z3, Z6, Z3
+	VSUBPS    Z3, Z4, Z3
+	VCMPPS    $0x11, constants<>+1472(SB), Z2, K2
+	VBLENDMPS Z1, Z3, K2, Z5
+	VANDPS    constants<>+0(SB), Z0, Z0
+	VORPS     Z0, Z5, Z0
+	VMOVUPS.Z (DI), K1, Z1
+	VMOVUPS.Z (R8), K1, Z2
+	VMOVUPS.Z (R9), K1, Z3
+	VMOVUPS.Z (R10), K1, Z4
 	VMOVUPS.Z (R14), K1, Z5
-	VMULPS    Z4, Z5, Z6
+	VMULPS    Z0, Z5, Z6
 	VMOVUPS   constants<>+832(SB), Z7
-	VSUBPS    Z3, Z7, Z7
-	VMULPS    Z7, Z3, Z7
+	VSUBPS    Z4, Z7, Z7
+	VMULPS    Z7, Z4, Z7
 	VMULPS    Z7, Z6, Z6
 	VMOVUPS   Z6, K1, (SI)
 	VMOVUPS.Z (R13), K1, Z6
-	VMULPS    Z3, Z5, Z3
+	VMULPS    Z4, Z5, Z4
 	VMOVUPS   constants<>+832(SB), Z5
-	VMULPS    Z4, Z4, Z4
-	VSUBPS    Z4, Z5, Z4
-	VMULPS    Z4, Z3, Z3
-	VADDPS    Z3, Z6, Z3
-	VMULPS    Z2, Z3, Z4
-	VMOVUPS   constants<>+832(SB), Z5
-	VSUBPS    Z0, Z5, Z5
-	VMULPS    Z5, Z0, Z5
-	VMULPS    Z5, Z4, Z4
-	VMOVUPS   Z4, K1, (CX)
-	VMOVUPS.Z (R11), K1, Z4
-	VMULPS    Z4, Z3, Z4
+	VMULPS    Z0, Z0, Z0
+	VSUBPS    Z0, Z5, Z0
+	VMULPS    Z0, Z4, Z0
+	VADDPS    Z0, Z6, Z0
+	VMULPS    Z3, Z0, Z4
 	VMOVUPS   constants<>+832(SB), Z5
 	VSUBPS    Z1, Z5, Z5
 	VMULPS    Z5, Z1, Z5
 	VMULPS    Z5, Z4, Z4
+	VMOVUPS   Z4, K1, (CX)
+	VMOVUPS.Z (R11), K1, Z4
+	VMULPS    Z4, Z0, Z4
+	VMOVUPS   constants<>+832(SB), Z5
+	VSUBPS    Z2, Z5, Z5
+	VMULPS    Z5, Z2, Z5
+	VMULPS    Z5, Z4, Z4
 	VMOVUPS   Z4, K1, (DX)
-	VMULPS    Z0, Z3, Z0
+	VMULPS    Z1, Z0, Z1
 	VMOVUPS   constants<>+832(SB), Z4
-	VMULPS    Z2, Z2, Z2
-	VSUBPS    Z2, Z4, Z2
+	VMULPS    Z3, Z3, Z3
+	VSUBPS    Z3, Z4, Z3
+	VMULPS    Z3, Z1, Z1
+	VMOVUPS   Z1, K1, (BX)
 	VMULPS    Z2, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)
-	VMULPS    Z1, Z3, Z0
 	VMOVUPS   Z0, K1, (R13)
 
 done:
@@ -1846,17 +2162,13 @@ TEXT ·gruAVX2(SB), NOSPLIT, $0-40
 	LEAQ (CX)(AX*4), DX
 	LEAQ (DX)(AX*4), BX
 	MOVQ u+16(FP), SI
-	LEAQ (SI)(AX*4), DI
-	LEAQ (DI)(AX*4), R8
-	MOVQ prev+24(FP), R9
-	MOVQ h+32(FP), R10
+	MOVQ prev+24(FP), DI
+	MOVQ h+32(FP), R8
 
 group:
 	CMPQ      AX, $0x10
 	JLT       rest
 	VMOVUPS   (CX), Y0
-	VMOVUPS   (SI), Y1
-	VADDPS    Y1, Y0, Y0
 	VORPS     constants<>+0(SB), Y0, Y1
 	VMOVUPS   constants<>+64(SB), Y2
 	VMINPS    Y1, Y2, Y1
@@ -1899,7 +2211,7 @@ group:
 	VDIVPS    Y1, Y0, Y0
 	VMOVUPS   Y0, (CX)
 	VMOVUPS   (BX), Y1
-	VMOVUPS   (R8), Y2
+	VMOVUPS   (SI), Y2
 	VMULPS    Y2, Y0, Y0
 	VADDPS    Y0, Y1, Y0
 	VMULPS    Y0, Y0, Y1
@@ -1961,8 +2273,6 @@ group:
 	VORPS     Y0, Y1, Y0
 	VMOVUPS   Y0, (BX)
 	VMOVUPS   (DX), Y1
-	VMOVUPS   (DI), Y2
-	VADDPS    Y2, Y1, Y1
 	VORPS     constants<>+0(SB), Y1, Y2
 	VMOVUPS   constants<>+64(SB), Y3
 	VMINPS    Y2, Y3, Y2
@@ -2007,13 +2317,11 @@ group:
 	VMOVUPS   constants<>+832(SB), Y2
 	VSUBPS    Y1, Y2, Y2
 	VMULPS    Y0, Y2, Y0
-	VMOVUPS   (R9), Y2
+	VMOVUPS   (DI), Y2
 	VMULPS    Y2, Y1, Y1
 	VADDPS    Y1, Y0, Y0
-	VMOVUPS   Y0, (R10)
+	VMOVUPS   Y0, (R8)
 	VMOVUPS   32(CX), Y0
-	VMOVUPS   32(SI), Y1
-	VADDPS    Y1, Y0, Y0
 	VORPS     constants<>+0(SB), Y0, Y1
 	VMOVUPS   constants<>+64(SB), Y2
 	VMINPS    Y1, Y2, Y1
@@ -2056,7 +2364,7 @@ group:
 	VDIVPS    Y1, Y0, Y0
 	VMOVUPS   Y0, 32(CX)
 	VMOVUPS   32(BX), Y1
-	VMOVUPS   32(R8), Y2
+	VMOVUPS   32(SI), Y2
 	VMULPS    Y2, Y0, Y0
 	VADDPS    Y0, Y1, Y0
 	VMULPS    Y0, Y0, Y1
@@ -2118,8 +2426,6 @@ group:
 	VORPS     Y0, Y1, Y0
 	VMOVUPS   Y0, 32(BX)
 	VMOVUPS   32(DX), Y1
-	VMOVUPS   32(DI), Y2
-	VADDPS    Y2, Y1, Y1
 	VORPS     constants<>+0(SB), Y1, Y2
 	VMOVUPS   constants<>+64(SB), Y3
 	VMINPS    Y2, Y3, Y2
@@ -2164,31 +2470,27 @@ group:
 	VMOVUPS   constants<>+832(SB), Y2
 	VSUBPS    Y1, Y2, Y2
 	VMULPS    Y0, Y2, Y0
-	VMOVUPS   32(R9), Y2
+	VMOVUPS   32(DI), Y2
 	VMULPS    Y2, Y1, Y1
 	VADDPS    Y1, Y0, Y0
-	VMOVUPS   Y0, 32(R10)
+	VMOVUPS   Y0, 32(R8)
 	ADDQ      $0x40, CX
 	ADDQ      $0x40, DX
 	ADDQ      $0x40, BX
 	ADDQ      $0x40, SI
 	ADDQ      $0x40, DI
 	ADDQ      $0x40, R8
-	ADDQ      $0x40, R9
-	ADDQ      $0x40, R10
 	SUBQ      $0x10, AX
 	JMP       group
 
 rest:
 	TESTQ      AX, AX
 	JZ         done
-	LEAQ       masks<>+0(SB), R11
+	LEAQ       masks<>+0(SB), R9
 	SHLQ       $0x02, AX
-	SUBQ       AX, R11
-	VMOVUPS    64(R11), Y0
+	SUBQ       AX, R9
+	VMOVUPS    64(R9), Y0
 	VMASKMOVPS (CX), Y0, Y1
-	VMASKMOVPS (SI), Y0, Y2
-	VADDPS     Y2, Y1, Y1
 	VORPS      constants<>+0(SB), Y1, Y2
 	VMOVUPS    constants<>+64(SB), Y3
 	VMINPS     Y2, Y3, Y2
@@ -2231,7 +2533,7 @@ rest:
 	VDIVPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (CX)
 	VMASKMOVPS (BX), Y0, Y2
-	VMASKMOVPS (R8), Y0, Y3
+	VMASKMOVPS (SI), Y0, Y3
 	VMULPS     Y3, Y1, Y1
 	VADDPS     Y1, Y2, Y1
 	VMULPS     Y1, Y1, Y2
@@ -2293,8 +2595,6 @@ rest:
 	VORPS      Y1, Y2, Y1
 	VMASKMOVPS Y1, Y0, (BX)
 	VMASKMOVPS (DX), Y0, Y2
-	VMASKMOVPS (DI), Y0, Y3
-	VADDPS     Y3, Y2, Y2
 	VORPS      constants<>+0(SB), Y2, Y3
 	VMOVUPS    constants<>+64(SB), Y4
 	VMINPS     Y3, Y4, Y3
@@ -2339,14 +2639,12 @@ rest:
 	VMOVUPS    constants<>+832(SB), Y3
 	VSUBPS     Y2, Y3, Y3
 	VMULPS     Y1, Y3, Y1
-	VMASKMOVPS (R9), Y0, Y3
+	VMASKMOVPS (DI), Y0, Y3
 	VMULPS     Y3, Y2, Y2
 	VADDPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (R10)
-	VMOVUPS    96(R11), Y0
+	VMASKMOVPS Y1, Y0, (R8)
+	VMOVUPS    96(R9), Y0
 	VMASKMOVPS 32(CX), Y0, Y1
-	VMASKMOVPS 32(SI), Y0, Y2
-	VADDPS     Y2, Y1, Y1
 	VORPS      constants<>+0(SB), Y1, Y2
 	VMOVUPS    constants<>+64(SB), Y3
 	VMINPS     Y2, Y3, Y2
@@ -2389,7 +2687,7 @@ rest:
 	VDIVPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, 32(CX)
 	VMASKMOVPS 32(BX), Y0, Y2
-	VMASKMOVPS 32(R8), Y0, Y3
+	VMASKMOVPS 32(SI), Y0, Y3
 	VMULPS     Y3, Y1, Y1
 	VADDPS     Y1, Y2, Y1
 	VMULPS     Y1, Y1, Y2
@@ -2451,8 +2749,6 @@ rest:
 	VORPS      Y1, Y2, Y1
 	VMASKMOVPS Y1, Y0, 32(BX)
 	VMASKMOVPS 32(DX), Y0, Y2
-	VMASKMOVPS 32(DI), Y0, Y3
-	VADDPS     Y3, Y2, Y2
 	VORPS      constants<>+0(SB), Y2, Y3
 	VMOVUPS    constants<>+64(SB), Y4
 	VMINPS     Y3, Y4, Y3
@@ -2497,10 +2793,10 @@ rest:
 	VMOVUPS    constants<>+832(SB), Y3
 	VSUBPS     Y2, Y3, Y3
 	VMULPS     Y1, Y3, Y1
-	VMASKMOVPS 32(R9), Y0, Y3
+	VMASKMOVPS 32(DI), Y0, Y3
 	VMULPS     Y3, Y2, Y2
 	VADDPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, 32(R10)
+	VMASKMOVPS Y1, Y0, 32(R8)
 
 done:
 	VZEROUPPER
@@ -2514,28 +2810,24 @@ TEXT ·gruAVX512(SB), NOSPLIT, $0-40
 	LEAQ (CX)(AX*4), DX
 	LEAQ (DX)(AX*4), BX
 	MOVQ u+16(FP), SI
-	LEAQ (SI)(AX*4), DI
-	LEAQ (DI)(AX*4), R8
-	MOVQ prev+24(FP), R9
-	MOVQ h+32(FP), R10
+	MOVQ prev+24(FP), DI
+	MOVQ h+32(FP), R8
 
 group:
 	CMPQ      AX, $0x10
 	JLT       rest
 	VMOVUPS   (CX), Z0
-	VMOVUPS   (SI), Z1
-	VADDPS    Z1, Z0, Z0
 	VORPS     constants<>+0(SB), Z0, Z1
-	VMOVUPS   constants<>+64(SB), Z8
-	VMINPS    Z1, Z8, Z1
-	VMOVUPS   constants<>+128(SB), Z8
-	VMAXPS    Z1, Z8, Z1
-	VMULPS    constants<>+192(SB), Z1, Z8
-	VADDPS    constants<>+256(SB), Z8, Z8
-	VSUBPS    constants<>+256(SB), Z8, Z8
-	VMULPS    constants<>+320(SB), Z8, Z9
+	VMOVUPS   constants<>+64(SB), Z2
+	VMINPS    Z1, Z2, Z1
+	VMOVUPS   constants<>+128(SB), Z2
+	VMAXPS    Z1, Z2, Z1
+	VMULPS    constants<>+192(SB), Z1, Z2
+	VADDPS    constants<>+256(SB), Z2, Z2
+	VSUBPS    constants<>+256(SB), Z2, Z2
+	VMULPS    constants<>+320(SB), Z2, Z9
 	VSUBPS    Z9, Z1, Z1
-	VMULPS    constants<>+384(SB), Z8, Z9
+	VMULPS    constants<>+384(SB), Z2, Z9
 	VSUBPS    Z9, Z1, Z1
 	VMULPS    constants<>+448(SB), Z1, Z9
 	VADDPS    constants<>+512(SB), Z9, Z9
@@ -2551,19 +2843,19 @@ group:
 	VMULPS    Z10, Z9, Z9
 	VADDPS    Z1, Z9, Z1
 	VADDPS    constants<>+832(SB), Z1, Z1
-	VSCALEFPS Z8, Z1, Z1
-	VMOVUPS   constants<>+832(SB), Z8
+	VSCALEFPS Z2, Z1, Z1
+	VMOVUPS   constants<>+832(SB), Z2
 	VCMPPS    $0x11, constants<>+960(SB), Z0, K1
-	VBLENDMPS Z1, Z8, K1, Z2
+	VBLENDMPS Z1, Z2, K1, Z3
 	VADDPS    constants<>+832(SB), Z1, Z0
-	VDIVPS    Z0, Z2, Z0
+	VDIVPS    Z0, Z3, Z0
 	VMOVUPS   Z0, (CX)
 	VMOVUPS   (BX), Z1
-	VMOVUPS   (R8), Z8
-	VMULPS    Z8, Z0, Z0
+	VMOVUPS   (SI), Z2
+	VMULPS    Z2, Z0, Z0
 	VADDPS    Z0, Z1, Z0
 	VMULPS    Z0, Z0, Z1
-	VANDPS    constants<>+1024(SB), Z0, Z8
+	VANDPS    constants<>+1024(SB), Z0, Z2
 	VMULPS    constants<>+1088(SB), Z1, Z9
 	VADDPS    constants<>+1152(SB), Z9, Z9
 	VMULPS    Z1, Z9, Z9
@@ -2573,9 +2865,9 @@ group:
 	VMULPS    Z1, Z9, Z9
 	VADDPS    constants<>+1344(SB), Z9, Z9
 	VMULPS    Z1, Z9, Z1
-	VMULPS    Z8, Z1, Z1
-	VADDPS    Z8, Z1, Z1
-	VADDPS    Z8, Z8, Z9
+	VMULPS    Z2, Z1, Z1
+	VADDPS    Z2, Z1, Z1
+	VADDPS    Z2, Z2, Z9
 	VMOVUPS   constants<>+64(SB), Z10
 	VMINPS    Z9, Z10, Z9
 	VMOVUPS   constants<>+128(SB), Z10
@@ -2607,75 +2899,69 @@ group:
 	VMOVUPS   constants<>+1408(SB), Z11
 	VDIVPS    Z9, Z11, Z9
 	VSUBPS    Z9, Z10, Z9
-	VCMPPS    $0x11, constants<>+1472(SB), Z8, K1
-	VBLENDMPS Z1, Z9, K1, Z3
+	VCMPPS    $0x11, constants<>+1472(SB), Z2, K1
+	VBLENDMPS Z1, Z9, K1, Z4
 	VANDPS    constants<>+0(SB), Z0, Z0
-	VORPS     Z0, Z3, Z0
+	VORPS     Z0, Z4, Z0
 	VMOVUPS   Z0, (BX)
 	VMOVUPS   (DX), Z1
-	VMOVUPS   (DI), Z8
-	VADDPS    Z8, Z1, Z1
-	VORPS     constants<>+0(SB), Z1, Z8
+	VORPS     constants<>+0(SB), Z1, Z2
 	VMOVUPS   constants<>+64(SB), Z9
-	VMINPS    Z8, Z9, Z8
+	VMINPS    Z2, Z9, Z2
 	VMOVUPS   constants<>+128(SB), Z9
-	VMAXPS    Z8, Z9, Z8
-	VMULPS    constants<>+192(SB), Z8, Z9
+	VMAXPS    Z2, Z9, Z2
+	VMULPS    constants<>+192(SB), Z2, Z9
 	VADDPS    constants<>+256(SB), Z9, Z9
 	VSUBPS    constants<>+256(SB), Z9, Z9
 	VMULPS    constants<>+320(SB), Z9, Z10
-	VSUBPS    Z10, Z8, Z8
+	VSUBPS    Z10, Z2, Z2
 	VMULPS    constants<>+384(SB), Z9, Z10
-	VSUBPS    Z10, Z8, Z8
-	VMULPS    constants<>+448(SB), Z8, Z10
+	VSUBPS    Z10, Z2, Z2
+	VMULPS    constants<>+448(SB), Z2, Z10
 	VADDPS    constants<>+512(SB), Z10, Z10
-	VMULPS    Z8, Z10, Z10
+	VMULPS    Z2, Z10, Z10
 	VADDPS    constants<>+576(SB), Z10, Z10
-	VMULPS    Z8, Z10, Z10
+	VMULPS    Z2, Z10, Z10
 	VADDPS    constants<>+640(SB), Z10, Z10
-	VMULPS    Z8, Z10, Z10
+	VMULPS    Z2, Z10, Z10
 	VADDPS    constants<>+704(SB), Z10, Z10
-	VMULPS    Z8, Z10, Z10
+	VMULPS    Z2, Z10, Z10
 	VADDPS    constants<>+768(SB), Z10, Z10
-	VMULPS    Z8, Z8, Z11
+	VMULPS    Z2, Z2, Z11
 	VMULPS    Z11, Z10, Z10
-	VADDPS    Z8, Z10, Z8
-	VADDPS    constants<>+832(SB), Z8, Z8
-	VSCALEFPS Z9, Z8, Z8
+	VADDPS    Z2, Z10, Z2
+	VADDPS    constants<>+832(SB), Z2, Z2
+	VSCALEFPS Z9, Z2, Z2
 	VMOVUPS   constants<>+832(SB), Z9
 	VCMPPS    $0x11, constants<>+960(SB), Z1, K1
-	VBLENDMPS Z8, Z9, K1, Z4
-	VADDPS    constants<>+832(SB), Z8, Z1
-	VDIVPS    Z1, Z4, Z1
+	VBLENDMPS Z2, Z9, K1, Z5
+	VADDPS    constants<>+832(SB), Z2, Z1
+	VDIVPS    Z1, Z5, Z1
 	VMOVUPS   Z1, (DX)
-	VMOVUPS   constants<>+832(SB), Z8
-	VSUBPS    Z1, Z8, Z8
-	VMULPS    Z0, Z8, Z0
-	VMOVUPS   (R9), Z8
-	VMULPS    Z8, Z1, Z1
+	VMOVUPS   constants<>+832(SB), Z2
+	VSUBPS    Z1, Z2, Z2
+	VMULPS    Z0, Z2, Z0
+	VMOVUPS   (DI), Z2
+	VMULPS    Z2, Z1, Z1
 	VADDPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (R10)
+	VMOVUPS   Z0, (R8)
 	ADDQ      $0x40, CX
 	ADDQ      $0x40, DX
 	ADDQ      $0x40, BX
 	ADDQ      $0x40, SI
 	ADDQ      $0x40, DI
 	ADDQ      $0x40, R8
-	ADDQ      $0x40, R9
-	ADDQ      $0x40, R10
 	SUBQ      $0x10, AX
 	JMP       group
 
 rest:
 	TESTQ     AX, AX
 	JZ        done
-	MOVQ      $0x00000001, R11
-	SHLXQ     AX, R11, R11
-	DECQ      R11
-	KMOVW     R11, K1
+	MOVQ      $0x00000001, R9
+	SHLXQ     AX, R9, R9
+	DECQ      R9
+	KMOVW     R9, K1
 	VMOVUPS.Z (CX), K1, Z0
-	VMOVUPS.Z (SI), K1, Z1
-	VADDPS    Z1, Z0, Z0
 	VORPS     constants<>+0(SB), Z0, Z1
 	VMOVUPS   constants<>+64(SB), Z2
 	VMINPS    Z1, Z2, Z1
@@ -2705,12 +2991,12 @@ rest:
 	VSCALEFPS Z2, Z1, Z1
 	VMOVUPS   constants<>+832(SB), Z2
 	VCMPPS    $0x11, constants<>+960(SB), Z0, K2
-	VBLENDMPS Z1, Z2, K2, Z5
+	VBLENDMPS Z1, Z2, K2, Z6
 	VADDPS    constants<>+832(SB), Z1, Z0
-	VDIVPS    Z0, Z5, Z0
+	VDIVPS    Z0, Z6, Z0
 	VMOVUPS   Z0, K1, (CX)
 	VMOVUPS.Z (BX), K1, Z1
-	VMOVUPS.Z (R8), K1, Z2
+	VMOVUPS.Z (SI), K1, Z2
 	VMULPS    Z2, Z0, Z0
 	VADDPS    Z0, Z1, Z0
 	VMULPS    Z0, Z0, Z1
@@ -2748,8 +3034,8 @@ rest:
 	VADDPS    constants<>+704(SB), Z5, Z5
 	VMULPS    Z3, Z5, Z5
 	VADDPS    constants<>+768(SB), Z5, Z5
-	VMULPS    Z3, Z3, Z8
-	VMULPS    Z8, Z5, Z5
+	VMULPS    Z3, Z3, Z6
+	VMULPS    Z6, Z5, Z5
 	VADDPS    Z3, Z5, Z3
 	VADDPS    constants<>+832(SB), Z3, Z3
 	VSCALEFPS Z4, Z3, Z3
@@ -2759,13 +3045,11 @@ rest:
 	VDIVPS    Z3, Z5, Z3
 	VSUBPS    Z3, Z4, Z3
 	VCMPPS    $0x11, constants<>+1472(SB), Z2, K2
-	VBLENDMPS Z1, Z3, K2, Z6
+	VBLENDMPS Z1, Z3, K2, Z7
 	VANDPS    constants<>+0(SB), Z0, Z0
-	VORPS     Z0, Z6, Z0
+	VORPS     Z0, Z7, Z0
 	VMOVUPS   Z0, K1, (BX)
 	VMOVUPS.Z (DX), K1, Z1
-	VMOVUPS.Z (DI), K1, Z2
-	VADDPS    Z2, Z1, Z1
 	VORPS     constants<>+0(SB), Z1, Z2
 	VMOVUPS   constants<>+64(SB), Z3
 	VMINPS    Z2, Z3, Z2
@@ -2795,17 +3079,17 @@ rest:
 	VSCALEFPS Z3, Z2, Z2
 	VMOVUPS   constants<>+832(SB), Z3
 	VCMPPS    $0x11, constants<>+960(SB), Z1, K2
-	VBLENDMPS Z2, Z3, K2, Z7
+	VBLENDMPS Z2, Z3, K2, Z8
 	VADDPS    constants<>+832(SB), Z2, Z1
-	VDIVPS    Z1, Z7, Z1
+	VDIVPS    Z1, Z8, Z1
 	VMOVUPS   Z1, K1, (DX)
 	VMOVUPS   constants<>+832(SB), Z2
 	VSUBPS    Z1, Z2, Z2
 	VMULPS    Z0, Z2, Z0
-	VMOVUPS.Z (R9), K1, Z2
+	VMOVUPS.Z (DI), K1, Z2
 	VMULPS    Z2, Z1, Z1
 	VADDPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (R10)
+	VMOVUPS   Z0, K1, (R8)
 
 done:
 	VZEROUPPER
@@ -2813,93 +3097,85 @@ done:
 
 // func gruGradAVX2(n int, dx *float32, du *float32, x *float32, u *float32, prev *float32, dprev *float32, dh *float32)
 // Requires: AVX
-TEXT ·gruGradAVX2(SB), NOSPLIT, $8-64
+TEXT ·gruGradAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ dx+8(FP), CX
 	LEAQ (CX)(AX*4), DX
 	LEAQ (DX)(AX*4), BX
-	MOVQ du+16(FP), SI
+	MOVQ x+24(FP), SI
 	LEAQ (SI)(AX*4), DI
 	LEAQ (DI)(AX*4), R8
-	MOVQ x+24(FP), R9
-	LEAQ (R9)(AX*4), R10
-	LEAQ (R10)(AX*4), R11
-	MOVQ u+32(FP), R12
-	LEAQ (R12)(AX*4), R12
-	LEAQ (R12)(AX*4), R12
-	MOVQ prev+40(FP), R13
-	MOVQ dprev+48(FP), R14
-	MOVQ dh+56(FP), R15
+	MOVQ du+16(FP), R9
+	MOVQ u+32(FP), R10
+	MOVQ prev+40(FP), R11
+	MOVQ dprev+48(FP), R12
+	MOVQ dh+56(FP), R13
 
 group:
 	CMPQ    AX, $0x10
 	JLT     rest
-	VMOVUPS (R9), Y0
-	VMOVUPS (R10), Y1
-	VMOVUPS (R11), Y2
-	VMOVUPS (R15), Y3
-	VMOVUPS (R13), Y4
+	VMOVUPS (SI), Y0
+	VMOVUPS (DI), Y1
+	VMOVUPS (R8), Y2
+	VMOVUPS (R13), Y3
+	VMOVUPS (R11), Y4
 	VSUBPS  Y2, Y4, Y4
 	VMULPS  Y4, Y3, Y4
 	VMOVUPS constants<>+832(SB), Y5
 	VSUBPS  Y1, Y5, Y5
 	VMULPS  Y5, Y1, Y5
 	VMULPS  Y5, Y4, Y4
-	VMOVUPS constants<>+832(SB), Y5
-	VSUBPS  Y1, Y5, Y5
-	VMULPS  Y5, Y3, Y5
-	VMOVUPS constants<>+832(SB), Y6
-	VMULPS  Y2, Y2, Y2
-	VSUBPS  Y2, Y6, Y2
-	VMULPS  Y2, Y5, Y2
-	VMOVUPS (R12), Y5
-	VMULPS  Y5, Y2, Y5
-	VMOVUPS constants<>+832(SB), Y6
-	VSUBPS  Y0, Y6, Y6
-	VMULPS  Y6, Y0, Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, (CX)
-	VMOVUPS Y5, (SI)
 	VMOVUPS Y4, (DX)
-	VMOVUPS Y4, (DI)
+	VMOVUPS constants<>+832(SB), Y4
+	VSUBPS  Y1, Y4, Y4
+	VMULPS  Y4, Y3, Y4
+	VMOVUPS constants<>+832(SB), Y5
+	VMULPS  Y2, Y2, Y2
+	VSUBPS  Y2, Y5, Y2
+	VMULPS  Y2, Y4, Y2
+	VMOVUPS (R10), Y4
+	VMULPS  Y4, Y2, Y4
+	VMOVUPS constants<>+832(SB), Y5
+	VSUBPS  Y0, Y5, Y5
+	VMULPS  Y5, Y0, Y5
+	VMULPS  Y5, Y4, Y4
+	VMOVUPS Y4, (CX)
 	VMOVUPS Y2, (BX)
 	VMULPS  Y0, Y2, Y0
-	VMOVUPS Y0, (R8)
+	VMOVUPS Y0, (R9)
 	VMULPS  Y1, Y3, Y0
-	VMOVUPS Y0, (R14)
-	VMOVUPS 32(R9), Y0
-	VMOVUPS 32(R10), Y1
-	VMOVUPS 32(R11), Y2
-	VMOVUPS 32(R15), Y3
-	VMOVUPS 32(R13), Y4
+	VMOVUPS Y0, (R12)
+	VMOVUPS 32(SI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS 32(R13), Y3
+	VMOVUPS 32(R11), Y4
 	VSUBPS  Y2, Y4, Y4
 	VMULPS  Y4, Y3, Y4
 	VMOVUPS constants<>+832(SB), Y5
 	VSUBPS  Y1, Y5, Y5
 	VMULPS  Y5, Y1, Y5
 	VMULPS  Y5, Y4, Y4
-	VMOVUPS constants<>+832(SB), Y5
-	VSUBPS  Y1, Y5, Y5
-	VMULPS  Y5, Y3, Y5
-	VMOVUPS constants<>+832(SB), Y6
-	VMULPS  Y2, Y2, Y2
-	VSUBPS  Y2, Y6, Y2
-	VMULPS  Y2, Y5, Y2
-	VMOVUPS 32(R12), Y5
-	VMULPS  Y5, Y2, Y5
-	VMOVUPS constants<>+832(SB), Y6
-	VSUBPS  Y0, Y6, Y6
-	VMULPS  Y6, Y0, Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, 32(CX)
-	VMOVUPS Y5, 32(SI)
 	VMOVUPS Y4, 32(DX)
-	VMOVUPS Y4, 32(DI)
+	VMOVUPS constants<>+832(SB), Y4
+	VSUBPS  Y1, Y4, Y4
+	VMULPS  Y4, Y3, Y4
+	VMOVUPS constants<>+832(SB), Y5
+	VMULPS  Y2, Y2, Y2
+	VSUBPS  Y2, Y5, Y2
+	VMULPS  Y2, Y4, Y2
+	VMOVUPS 32(R10), Y4
+	VMULPS  Y4, Y2, Y4
+	VMOVUPS constants<>+832(SB), Y5
+	VSUBPS  Y0, Y5, Y5
+	VMULPS  Y5, Y0, Y5
+	VMULPS  Y5, Y4, Y4
+	VMOVUPS Y4, 32(CX)
 	VMOVUPS Y2, 32(BX)
 	VMULPS  Y0, Y2, Y0
-	VMOVUPS Y0, 32(R8)
+	VMOVUPS Y0, 32(R9)
 	VMULPS  Y1, Y3, Y0
-	VMOVUPS Y0, 32(R14)
+	VMOVUPS Y0, 32(R12)
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
@@ -2911,85 +3187,79 @@ group:
 	ADDQ    $0x40, R11
 	ADDQ    $0x40, R12
 	ADDQ    $0x40, R13
-	ADDQ    $0x40, R14
-	ADDQ    $0x40, R15
 	SUBQ    $0x10, AX
 	JMP     group
 
 rest:
 	TESTQ      AX, AX
 	JZ         done
-	LEAQ       masks<>+0(SB), BP
+	LEAQ       masks<>+0(SB), R14
 	SHLQ       $0x02, AX
-	SUBQ       AX, BP
-	VMOVUPS    64(BP), Y0
-	VMASKMOVPS (R9), Y0, Y1
-	VMASKMOVPS (R10), Y0, Y2
-	VMASKMOVPS (R11), Y0, Y3
-	VMASKMOVPS (R15), Y0, Y4
-	VMASKMOVPS (R13), Y0, Y5
+	SUBQ       AX, R14
+	VMOVUPS    64(R14), Y0
+	VMASKMOVPS (SI), Y0, Y1
+	VMASKMOVPS (DI), Y0, Y2
+	VMASKMOVPS (R8), Y0, Y3
+	VMASKMOVPS (R13), Y0, Y4
+	VMASKMOVPS (R11), Y0, Y5
 	VSUBPS     Y3, Y5, Y5
 	VMULPS     Y5, Y4, Y5
 	VMOVUPS    constants<>+832(SB), Y6
 	VSUBPS     Y2, Y6, Y6
 	VMULPS     Y6, Y2, Y6
 	VMULPS     Y6, Y5, Y5
-	VMOVUPS    constants<>+832(SB), Y6
-	VSUBPS     Y2, Y6, Y6
-	VMULPS     Y6, Y4, Y6
-	VMOVUPS    constants<>+832(SB), Y7
-	VMULPS     Y3, Y3, Y3
-	VSUBPS     Y3, Y7, Y3
-	VMULPS     Y3, Y6, Y3
-	VMASKMOVPS (R12), Y0, Y6
-	VMULPS     Y6, Y3, Y6
-	VMOVUPS    constants<>+832(SB), Y7
-	VSUBPS     Y1, Y7, Y7
-	VMULPS     Y7, Y1, Y7
-	VMULPS     Y7, Y6, Y6
-	VMASKMOVPS Y6, Y0, (CX)
-	VMASKMOVPS Y6, Y0, (SI)
 	VMASKMOVPS Y5, Y0, (DX)
-	VMASKMOVPS Y5, Y0, (DI)
+	VMOVUPS    constants<>+832(SB), Y5
+	VSUBPS     Y2, Y5, Y5
+	VMULPS     Y5, Y4, Y5
+	VMOVUPS    constants<>+832(SB), Y6
+	VMULPS     Y3, Y3, Y3
+	VSUBPS     Y3, Y6, Y3
+	VMULPS     Y3, Y5, Y3
+	VMASKMOVPS (R10), Y0, Y5
+	VMULPS     Y5, Y3, Y5
+	VMOVUPS    constants<>+832(SB), Y6
+	VSUBPS     Y1, Y6, Y6
+	VMULPS     Y6, Y1, Y6
+	VMULPS     Y6, Y5, Y5
+	VMASKMOVPS Y5, Y0, (CX)
 	VMASKMOVPS Y3, Y0, (BX)
 	VMULPS     Y1, Y3, Y1
-	VMASKMOVPS Y1, Y0, (R8)
+	VMASKMOVPS Y1, Y0, (R9)
 	VMULPS     Y2, Y4, Y1
-	VMASKMOVPS Y1, Y0, (R14)
-	VMOVUPS    96(BP), Y0
-	VMASKMOVPS 32(R9), Y0, Y1
-	VMASKMOVPS 32(R10), Y0, Y2
-	VMASKMOVPS 32(R11), Y0, Y3
-	VMASKMOVPS 32(R15), Y0, Y4
-	VMASKMOVPS 32(R13), Y0, Y5
+	VMASKMOVPS Y1, Y0, (R12)
+	VMOVUPS    96(R14), Y0
+	VMASKMOVPS 32(SI), Y0, Y1
+	VMASKMOVPS 32(DI), Y0, Y2
+	VMASKMOVPS 32(R8), Y0, Y3
+	VMASKMOVPS 32(R13), Y0, Y4
+	VMASKMOVPS 32(R11), Y0, Y5
 	VSUBPS     Y3, Y5, Y5
 	VMULPS     Y5, Y4, Y5
 	VMOVUPS    constants<>+832(SB), Y6
 	VSUBPS     Y2, Y6, Y6
 	VMULPS     Y6, Y2, Y6
 	VMULPS     Y6, Y5, Y5
-	VMOVUPS    constants<>+832(SB), Y6
-	VSUBPS     Y2, Y6, Y6
-	VMULPS     Y6, Y4, Y6
-	VMOVUPS    constants<>+832(SB), Y7
-	VMULPS     Y3, Y3, Y3
-	VSUBPS     Y3, Y7, Y3
-	VMULPS     Y3, Y6, Y3
-	VMASKMOVPS 32(R12), Y0, Y6
-	VMULPS     Y6, Y3, Y6
-	VMOVUPS    constants<>+832(SB), Y7
-	VSUBPS     Y1, Y7, Y7
-	VMULPS     Y7, Y1, Y7
-	VMULPS     Y7, Y6, Y6
-	VMASKMOVPS Y6, Y0, 32(CX)
-	VMASKMOVPS Y6, Y0, 32(SI)
 	VMASKMOVPS Y5, Y0, 32(DX)
-	VMASKMOVPS Y5, Y0, 32(DI)
+	VMOVUPS    constants<>+832(SB), Y5
+	VSUBPS     Y2, Y5, Y5
+	VMULPS     Y5, Y4, Y5
+	VMOVUPS    constants<>+832(SB), Y6
+	VMULPS     Y3, Y3, Y3
+	VSUBPS     Y3, Y6, Y3
+	VMULPS     Y3, Y5, Y3
+	VMASKMOVPS 32(R10), Y0, Y5
+	VMULPS     Y5, Y3, Y5
+	VMOVUPS    constants<>+832(SB), Y6
+	VSUBPS     Y1, Y6, Y6
+	VMULPS     Y6, Y1, Y6
+	VMULPS     Y6, Y5, Y5
+	VMASKMOVPS Y5, Y0, 32(CX)
 	VMASKMOVPS Y3, Y0, 32(BX)
 	VMULPS     Y1, Y3, Y1
-	VMASKMOVPS Y1, Y0, 32(R8)
+	VMASKMOVPS Y1, Y0, 32(R9)
 	VMULPS     Y2, Y4, Y1
-	VMASKMOVPS Y1, Y0, 32(R14)
+	VMASKMOVPS Y1, Y0, 32(R12)
 
 done:
 	VZEROUPPER
@@ -2997,60 +3267,54 @@ done:
 
 // func gruGradAVX512(n int, dx *float32, du *float32, x *float32, u *float32, prev *float32, dprev *float32, dh *float32)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·gruGradAVX512(SB), NOSPLIT, $8-64
+TEXT ·gruGradAVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ dx+8(FP), CX
 	LEAQ (CX)(AX*4), DX
 	LEAQ (DX)(AX*4), BX
-	MOVQ du+16(FP), SI
+	MOVQ x+24(FP), SI
 	LEAQ (SI)(AX*4), DI
 	LEAQ (DI)(AX*4), R8
-	MOVQ x+24(FP), R9
-	LEAQ (R9)(AX*4), R10
-	LEAQ (R10)(AX*4), R11
-	MOVQ u+32(FP), R12
-	LEAQ (R12)(AX*4), R12
-	LEAQ (R12)(AX*4), R12
-	MOVQ prev+40(FP), R13
-	MOVQ dprev+48(FP), R14
-	MOVQ dh+56(FP), R15
+	MOVQ du+16(FP), R9
+	MOVQ u+32(FP), R10
+	MOVQ prev+40(FP), R11
+	MOVQ dprev+48(FP), R12
+	MOVQ dh+56(FP), R13
 
 group:
 	CMPQ    AX, $0x10
 	JLT     rest
-	VMOVUPS (R9), Z0
-	VMOVUPS (R10), Z1
-	VMOVUPS (R11), Z2
-	VMOVUPS (R15), Z3
-	VMOVUPS (R13), Z4
+	VMOVUPS (SI), Z0
+	VMOVUPS (DI), Z1
+	VMOVUPS (R8), Z2
+	VMOVUPS (R13), Z3
+	VMOVUPS (R11), Z4
 	VSUBPS  Z2, Z4, Z4
 	VMULPS  Z4, Z3, Z4
 	VMOVUPS constants<>+832(SB), Z5
 	VSUBPS  Z1, Z5, Z5
 	VMULPS  Z5, Z1, Z5
 	VMULPS  Z5, Z4, Z4
-	VMOVUPS constants<>+832(SB), Z5
-	VSUBPS  Z1, Z5, Z5
-	VMULPS  Z5, Z3, Z5
-	VMOVUPS constants<>+832(SB), Z6
-	VMULPS  Z2, Z2, Z2
-	VSUBPS  Z2, Z6, Z2
-	VMULPS  Z2, Z5, Z2
-	VMOVUPS (R12), Z5
-	VMULPS  Z5, Z2, Z5
-	VMOVUPS constants<>+832(SB), Z6
-	VSUBPS  Z0, Z6, Z6
-	VMULPS  Z6, Z0, Z6
-	VMULPS  Z6, Z5, Z5
-	VMOVUPS Z5, (CX)
-	VMOVUPS Z5, (SI)
 	VMOVUPS Z4, (DX)
-	VMOVUPS Z4, (DI)
+	VMOVUPS constants<>+832(SB), Z4
+	VSUBPS  Z1, Z4, Z4
+	VMULPS  Z4, Z3, Z4
+	VMOVUPS constants<>+832(SB), Z5
+	VMULPS  Z2, Z2, Z2
+	VSUBPS  Z2, Z5, Z2
+	VMULPS  Z2, Z4, Z2
+	VMOVUPS (R10), Z4
+	VMULPS  Z4, Z2, Z4
+	VMOVUPS constants<>+832(SB), Z5
+	VSUBPS  Z0, Z5, Z5
+	VMULPS  Z5, Z0, Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, (CX)
 	VMOVUPS Z2, (BX)
 	VMULPS  Z0, Z2, Z0
-	VMOVUPS Z0, (R8)
+	VMOVUPS Z0, (R9)
 	VMULPS  Z1, Z3, Z0
-	VMOVUPS Z0, (R14)
+	VMOVUPS Z0, (R12)
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
@@ -3062,51 +3326,47 @@ group:
 	ADDQ    $0x40, R11
 	ADDQ    $0x40, R12
 	ADDQ    $0x40, R13
-	ADDQ    $0x40, R14
-	ADDQ    $0x40, R15
 	SUBQ    $0x10, AX
 	JMP     group
 
 rest:
 	TESTQ     AX, AX
 	JZ        done
-	MOVQ      $0x00000001, BP
-	SHLXQ     AX, BP, BP
-	DECQ      BP
-	KMOVW     BP, K1
-	VMOVUPS.Z (R9), K1, Z0
-	VMOVUPS.Z (R10), K1, Z1
-	VMOVUPS.Z (R11), K1, Z2
-	VMOVUPS.Z (R15), K1, Z3
-	VMOVUPS.Z (R13), K1, Z4
+	MOVQ      $0x00000001, R14
+	SHLXQ     AX, R14, R14
+	DECQ      R14
+	KMOVW     R14, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMOVUPS.Z (DI), K1, Z1
+	VMOVUPS.Z (R8), K1, Z2
+	VMOVUPS.Z (R13), K1, Z3
+	VMOVUPS.Z (R11), K1, Z4
 	VSUBPS    Z2, Z4, Z4
 	VMULPS    Z4, Z3, Z4
 	VMOVUPS   constants<>+832(SB), Z5
 	VSUBPS    Z1, Z5, Z5
 	VMULPS    Z5, Z1, Z5
 	VMULPS    Z5, Z4, Z4
-	VMOVUPS   constants<>+832(SB), Z5
-	VSUBPS    Z1, Z5, Z5
-	VMULPS    Z5, Z3, Z5
-	VMOVUPS   constants<>+832(SB), Z6
-	VMULPS    Z2, Z2, Z2
-	VSUBPS    Z2, Z6, Z2
-	VMULPS    Z2, Z5, Z2
-	VMOVUPS.Z (R12), K1, Z5
-	VMULPS    Z5, Z2, Z5
-	VMOVUPS   constants<>+832(SB), Z6
-	VSUBPS    Z0, Z6, Z6
-	VMULPS    Z6, Z0, Z6
-	VMULPS    Z6, Z5, Z5
-	VMOVUPS   Z5, K1, (CX)
-	VMOVUPS   Z5, K1, (SI)
 	VMOVUPS   Z4, K1, (DX)
-	VMOVUPS   Z4, K1, (DI)
+	VMOVUPS   constants<>+832(SB), Z4
+	VSUBPS    Z1, Z4, Z4
+	VMULPS    Z4, Z3, Z4
+	VMOVUPS   constants<>+832(SB), Z5
+	VMULPS    Z2, Z2, Z2
+	VSUBPS    Z2, Z5, Z2
+	VMULPS    Z2, Z4, Z2
+	VMOVUPS.Z (R10), K1, Z4
+	VMULPS    Z4, Z2, Z4
+	VMOVUPS   constants<>+832(SB), Z5
+	VSUBPS    Z0, Z5, Z5
+	VMULPS    Z5, Z0, Z5
+	VMULPS    Z5, Z4, Z4
+	VMOVUPS   Z4, K1, (CX)
 	VMOVUPS   Z2, K1, (BX)
 	VMULPS    Z0, Z2, Z0
-	VMOVUPS   Z0, K1, (R8)
+	VMOVUPS   Z0, K1, (R9)
 	VMULPS    Z1, Z3, Z0
-	VMOVUPS   Z0, K1, (R14)
+	VMOVUPS   Z0, K1, (R12)
 
 done:
 	VZEROUPPER

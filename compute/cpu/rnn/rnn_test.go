@@ -37,9 +37,9 @@ func lstm64(a [4]float64, prev float64) (c, h float64) {
 	return c, sigmoid(a[3]) * math.Tanh(c)
 }
 
-func gru64(x, u [3]float64, prev float64) float64 {
-	r, z := sigmoid(x[0]+u[0]), sigmoid(x[1]+u[1])
-	return (1-z)*math.Tanh(x[2]+r*u[2]) + z*prev
+func gru64(x [3]float64, u, prev float64) float64 {
+	r, z := sigmoid(x[0]), sigmoid(x[1])
+	return (1-z)*math.Tanh(x[2]+r*u) + z*prev
 }
 
 // difference is the derivative of f by central differences.
@@ -62,7 +62,7 @@ func TestLSTM(t *testing.T) {
 		tile := Tile{B: rows, H: cells}
 		n := rows * cells
 		a, prev, dh, dc := normal(1, 4*n), normal(2, n), normal(3, n), normal(4, n)
-		s := LSTM{Gates: slices.Clone(a), CPrev: prev, HPrev: make([]float32, n), C: make([]float32, n), TanhC: make([]float32, n), H: make([]float32, n)}
+		s := LSTM{Gates: slices.Clone(a), CPrev: prev, HPrev: make([]float32, n), C: make([]float32, n), H: make([]float32, n)}
 		d := LSTMGrad{DGates: make([]float32, 4*n), DC: slices.Clone(dc), DH: dh, DHPrev: normal(5, n)}
 		s.forwardAt(name, tile)
 		s.backwardAt(name, tile, d)
@@ -97,9 +97,9 @@ func TestGRU(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		tile := Tile{B: rows, H: cells}
 		n := rows * cells
-		x, u, prev, dh := normal(1, 3*n), normal(2, 3*n), normal(3, n), normal(4, n)
+		x, u, prev, dh := normal(1, 3*n), normal(2, n), normal(3, n), normal(4, n)
 		s := GRU{X: slices.Clone(x), U: slices.Clone(u), HPrev: prev, H: make([]float32, n)}
-		d := GRUGrad{DX: make([]float32, 3*n), DU: make([]float32, 3*n), DH: dh, DHPrev: make([]float32, n)}
+		d := GRUGrad{DX: make([]float32, 3*n), DU: make([]float32, n), DH: dh, DHPrev: make([]float32, n)}
 		s.forwardAt(name, tile)
 		s.backwardAt(name, tile, d)
 		for b := range rows {
@@ -107,8 +107,7 @@ func TestGRU(t *testing.T) {
 				i := b*cells + j
 				at := func(g int) int { return (b*3+g)*cells + j }
 				xs := [3]float64{float64(x[at(0)]), float64(x[at(1)]), float64(x[at(2)])}
-				us := [3]float64{float64(u[at(0)]), float64(u[at(1)]), float64(u[at(2)])}
-				near(t, "h", s.H[i], gru64(xs, us, float64(prev[i])))
+				near(t, "h", s.H[i], gru64(xs, float64(u[i]), float64(prev[i])))
 				grad := func(f func(d float64) float64) float64 {
 					return difference(func(d float64) float64 { return f(d) * float64(dh[i]) })
 				}
@@ -116,15 +115,11 @@ func TestGRU(t *testing.T) {
 					near(t, fmt.Sprintf("the gradient of x %d", g), d.DX[at(g)], grad(func(d float64) float64 {
 						moved := xs
 						moved[g] += d
-						return gru64(moved, us, float64(prev[i]))
-					}))
-					near(t, fmt.Sprintf("the gradient of u %d", g), d.DU[at(g)], grad(func(d float64) float64 {
-						moved := us
-						moved[g] += d
-						return gru64(xs, moved, float64(prev[i]))
+						return gru64(moved, float64(u[i]), float64(prev[i]))
 					}))
 				}
-				near(t, "what passes to h'", d.DHPrev[i], sigmoid(xs[1]+us[1])*float64(dh[i]))
+				near(t, "the gradient of u", d.DU[i], grad(func(d float64) float64 { return gru64(xs, float64(u[i])+d, float64(prev[i])) }))
+				near(t, "what passes to h'", d.DHPrev[i], sigmoid(xs[1])*float64(dh[i]))
 			}
 		}
 	})
@@ -155,7 +150,7 @@ func TestLevels(t *testing.T) {
 					arrays = append(arrays, x)
 					return x
 				}
-				lstm := LSTM{Gates: array(4), CPrev: array(1), HPrev: array(1), C: array(1), TanhC: array(1), H: array(1)}
+				lstm := LSTM{Gates: array(4), CPrev: array(1), HPrev: array(1), C: array(1), H: array(1)}
 				d := LSTMGrad{DGates: array(4), DC: array(1), DH: array(1), DHPrev: array(1)}
 				if inPlace {
 					d.DGates, d.DHPrev = lstm.Gates, d.DH
@@ -167,8 +162,8 @@ func TestLevels(t *testing.T) {
 					out = append(out, slices.Clone(x))
 				}
 				arrays = nil
-				gru := GRU{X: array(3), U: array(3), HPrev: array(1), H: array(1)}
-				g := GRUGrad{DX: array(3), DU: array(3), DH: array(1), DHPrev: array(1)}
+				gru := GRU{X: array(3), U: array(1), HPrev: array(1), H: array(1)}
+				g := GRUGrad{DX: array(3), DU: array(1), DH: array(1), DHPrev: array(1)}
 				if inPlace {
 					g.DX, g.DU, g.DHPrev = gru.X, gru.U, g.DH
 				}
@@ -208,8 +203,8 @@ func TestLengths(t *testing.T) {
 		var ls []LSTM
 		var gs []GRU
 		for tile.T = range steps {
-			l := LSTM{Gates: draw(3, tile.T, 4), CPrev: c, HPrev: h, C: empty(1), TanhC: empty(1), H: empty(1)}
-			g := GRU{X: draw(4, tile.T, 3), U: draw(5, tile.T, 3), HPrev: v, H: empty(1)}
+			l := LSTM{Gates: draw(3, tile.T, 4), CPrev: c, HPrev: h, C: empty(1), H: empty(1)}
+			g := GRU{X: draw(4, tile.T, 3), U: draw(5, tile.T, 1), HPrev: v, H: empty(1)}
 			l.forwardAt(name, tile)
 			g.forwardAt(name, tile)
 			ls, gs, c, h, v = append(ls, l), append(gs, g), l.C, l.H, g.H
@@ -218,7 +213,7 @@ func TestLengths(t *testing.T) {
 		dc, dh, dv := draw(6, 0, 1), draw(7, 0, 1), draw(8, 0, 1)
 		for tile.T = steps - 1; tile.T >= 0; tile.T-- {
 			ld := LSTMGrad{DGates: normal(9, 4*n), DC: dc, DH: dh, DHPrev: dh}
-			gd := GRUGrad{DX: normal(9, 3*n), DU: normal(9, 3*n), DH: dv, DHPrev: dv}
+			gd := GRUGrad{DX: normal(9, 3*n), DU: normal(9, n), DH: dv, DHPrev: dv}
 			ls[tile.T].backwardAt(name, tile, ld)
 			gs[tile.T].backwardAt(name, tile, gd)
 			out.DGates, out.DX, out.DU = append(out.DGates, ld.DGates), append(out.DX, gd.DX), append(out.DU, gd.DU)
@@ -253,9 +248,9 @@ func TestLengths(t *testing.T) {
 func TestMisuseAndAllocations(t *testing.T) {
 	x := func(n int) []float32 { return make([]float32, n) }
 	tile := Tile{B: 2, H: 5, Lengths: []int32{1, 0}}
-	l := LSTM{x(40), x(10), x(10), x(10), x(10), x(10)}
-	g := GRU{x(30), x(30), x(10), x(10)}
-	ld, gd := LSTMGrad{x(40), x(10), x(10), x(10)}, GRUGrad{x(30), x(30), x(10), x(10)}
+	l := LSTM{x(40), x(10), x(10), x(10), x(10)}
+	g := GRU{x(30), x(10), x(10), x(10)}
+	ld, gd := LSTMGrad{x(40), x(10), x(10), x(10)}, GRUGrad{x(30), x(10), x(10), x(10)}
 	if n := testing.AllocsPerRun(10, func() {
 		l.Forward(tile)
 		l.Backward(tile, ld)

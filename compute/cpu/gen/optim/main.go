@@ -20,6 +20,7 @@ func main() {
 	momentum()
 	rmsprop()
 	adam()
+	squares()
 	Generate()
 }
 
@@ -171,4 +172,56 @@ func adam() {
 	VSUBPS(g, w, w)
 	VMOVUPS(w, l.at("out"))
 	l.end()
+}
+
+// squares emits the sums of squaresGo in four lanes each: out takes the bits of all
+// sums with either rounding constant, added up as integers, and the largest square.
+func squares() {
+	TEXT("squaresAVX2", NOSPLIT, "func(n int, by float64, x *float32, out *uint64)")
+	Pragma("noescape")
+	n, x, out := Load(Param("n"), GP64()), Load(Param("x"), GP64()), Load(Param("out"), GP64())
+	by, one, rest := YMM(), YMM(), YMM()
+	VBROADCASTSD(Load(Param("by"), XMM()), by)
+	broadcast(oneBits, one)
+	broadcast(restBits, rest)
+	ones, rests, most := YMM(), YMM(), YMM()
+	for _, sum := range []reg.VecVirtual{ones, rests, most} {
+		VXORPD(sum, sum, sum)
+	}
+	Label("loop")
+	for half := range 2 {
+		y, whole := YMM(), YMM()
+		VCVTPS2PD(Mem{Base: x, Disp: 16 * half}, y)
+		VMULPD(by, y, y)
+		VMULPD(y, y, y)
+		VMAXPD(y, most, most)
+		VADDPD(one, y, whole)
+		VPADDQ(whole, ones, ones)
+		VSUBPD(one, whole, whole)
+		VSUBPD(whole, y, y)
+		VADDPD(rest, y, y)
+		VPADDQ(y, rests, rests)
+	}
+	ADDQ(U8(4*width), x)
+	SUBQ(U8(width), n)
+	JNZ(LabelRef("loop"))
+	for i, sum := range []reg.VecVirtual{ones, rests, most} {
+		VMOVUPD(sum, Mem{Base: out, Disp: 32 * i})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// The bits of squares.go's rounding constants.
+const (
+	oneBits  = 0x4338000000000000
+	restBits = 0x4018000000000000
+)
+
+// broadcast fills a vector with a 64-bit pattern.
+func broadcast(bits uint64, y reg.VecVirtual) {
+	r, t := GP64(), XMM()
+	MOVQ(U64(bits), r)
+	VMOVQ(r, t)
+	VPBROADCASTQ(t, y)
 }

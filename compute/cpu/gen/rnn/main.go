@@ -36,11 +36,11 @@ func gate(f *Func, v V) V { return f.Mul(v, f.Sub(f.Set(Const(1)), v)) }
 func bell(f *Func, v V) V { return f.Sub(f.Set(Const(1)), f.Mul(v, v)) }
 
 func lstm() {
-	Each("lstm", "func(n int, gates, prev, c, tanhC, h *float32)", func(f *Func) {
+	Each("lstm", "func(n int, gates, prev, c, h *float32)", func(f *Func) {
 		n := Arg("n")
 		g := parts("gates", n, 4)
-		prev, c, tanhC, h := Arg("prev"), Arg("c"), Arg("tanhC"), Arg("h")
-		f.Loop(n, append(g[:4:4], prev, c, tanhC, h), func() {
+		prev, c, h := Arg("prev"), Arg("c"), Arg("h")
+		f.Loop(n, append(g[:4:4], prev, c, h), func() {
 			in := f.Sigmoid(f.Load(g[0]))
 			f.Store(in, g[0])
 			update := f.Tanh(f.Load(g[2]))
@@ -51,7 +51,6 @@ func lstm() {
 			cell := f.Add(f.Mul(forget, f.Load(prev)), update)
 			f.Store(cell, c)
 			cell = f.Tanh(cell)
-			f.Store(cell, tanhC)
 			out := f.Sigmoid(f.Load(g[3]))
 			f.Store(out, g[3])
 			f.Store(f.Mul(out, cell), h)
@@ -61,13 +60,14 @@ func lstm() {
 }
 
 func lstmGrad() {
-	Each("lstmGrad", "func(n int, dgates, gates, prev, tanhC, dc, dh *float32)", func(f *Func) {
+	Each("lstmGrad", "func(n int, dgates, gates, prev, c, dc, dh *float32)", func(f *Func) {
 		n := Arg("n")
 		d, g := parts("dgates", n, 4), parts("gates", n, 4)
-		prev, tanhC, dc, dh := Arg("prev"), Arg("tanhC"), Arg("dc"), Arg("dh")
-		f.Loop(n, append(append(d[:4:4], g...), prev, tanhC, dc, dh), func() {
+		prev, c, dc, dh := Arg("prev"), Arg("c"), Arg("dc"), Arg("dh")
+		f.Loop(n, append(append(d[:4:4], g...), prev, c, dc, dh), func() {
+			t := f.Tanh(f.Load(c))
 			in, forget, update, out := f.Load(g[0]), f.Load(g[1]), f.Load(g[2]), f.Load(g[3])
-			t, above := f.Load(tanhC), f.Load(dh)
+			above := f.Load(dh)
 			f.Store(f.Mul(f.Mul(above, t), gate(f, out)), d[3])
 			cell := f.Add(f.Load(dc), f.Mul(f.Mul(above, out), bell(f, t)))
 			f.Store(f.Mul(f.Mul(cell, update), gate(f, in)), d[0])
@@ -82,14 +82,14 @@ func lstmGrad() {
 func gru() {
 	Each("gru", "func(n int, x, u, prev, h *float32)", func(f *Func) {
 		n := Arg("n")
-		x, r := parts("x", n, 3), parts("u", n, 3)
-		prev, h := Arg("prev"), Arg("h")
-		f.Loop(n, append(append(x[:3:3], r...), prev, h), func() {
-			reset := f.Sigmoid(f.Add(f.Load(x[0]), f.Load(r[0])))
+		x := parts("x", n, 3)
+		u, prev, h := Arg("u"), Arg("prev"), Arg("h")
+		f.Loop(n, append(x[:3:3], u, prev, h), func() {
+			reset := f.Sigmoid(f.Load(x[0]))
 			f.Store(reset, x[0])
-			fresh := f.Tanh(f.Add(f.Load(x[2]), f.Mul(reset, f.Load(r[2]))))
+			fresh := f.Tanh(f.Add(f.Load(x[2]), f.Mul(reset, f.Load(u))))
 			f.Store(fresh, x[2])
-			update := f.Sigmoid(f.Add(f.Load(x[1]), f.Load(r[1])))
+			update := f.Sigmoid(f.Load(x[1]))
 			f.Store(update, x[1])
 			rest := f.Mul(f.Sub(f.Set(Const(1)), update), fresh)
 			f.Store(f.Add(rest, f.Mul(update, f.Load(prev))), h)
@@ -101,19 +101,15 @@ func gru() {
 func gruGrad() {
 	Each("gruGrad", "func(n int, dx, du, x, u, prev, dprev, dh *float32)", func(f *Func) {
 		n := Arg("n")
-		dx, dr, x := parts("dx", n, 3), parts("du", n, 3), parts("x", n, 3)
-		r, prev, dprev, dh := parts("u", n, 3)[2], Arg("prev"), Arg("dprev"), Arg("dh")
-		f.Loop(n, append(append(append(dx[:3:3], dr...), x...), r, prev, dprev, dh), func() {
+		dx, x := parts("dx", n, 3), parts("x", n, 3)
+		du, u, prev, dprev, dh := Arg("du"), Arg("u"), Arg("prev"), Arg("dprev"), Arg("dh")
+		f.Loop(n, append(append(dx[:3:3], x...), du, u, prev, dprev, dh), func() {
 			reset, update, fresh, above := f.Load(x[0]), f.Load(x[1]), f.Load(x[2]), f.Load(dh)
-			u := f.Mul(f.Mul(above, f.Sub(f.Load(prev), fresh)), gate(f, update))
-			v := f.Mul(f.Mul(above, f.Sub(f.Set(Const(1)), update)), bell(f, fresh))
-			w := f.Mul(f.Mul(v, f.Load(r)), gate(f, reset))
-			f.Store(w, dx[0])
-			f.Store(w, dr[0])
-			f.Store(u, dx[1])
-			f.Store(u, dr[1])
-			f.Store(v, dx[2])
-			f.Store(f.Mul(v, reset), dr[2])
+			f.Store(f.Mul(f.Mul(above, f.Sub(f.Load(prev), fresh)), gate(f, update)), dx[1])
+			inner := f.Mul(f.Mul(above, f.Sub(f.Set(Const(1)), update)), bell(f, fresh))
+			f.Store(f.Mul(f.Mul(inner, f.Load(u)), gate(f, reset)), dx[0])
+			f.Store(inner, dx[2])
+			f.Store(f.Mul(inner, reset), du)
 			f.Store(f.Mul(above, update), dprev)
 		})
 		End()
