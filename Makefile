@@ -1,6 +1,6 @@
 # Bare `make` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint generate bench soak fuzz ci
+.PHONY: help build test race lint generate bench soak real fuzz ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ bench: ## run all benchmarks, six times each, for benchstat
 soak: ## run the tests of concurrent packages again and again, in random order (SOAK=20 times), and those that kill live processes in full
 	GOFLAGS="-count=$(or $(SOAK),20) -shuffle=on" .ci/run race
 	OPTIMUS_SOAK=1 go test -count=3 -shuffle=on -timeout 30m -run 'BO04_Server|BO13|BO15|Process' ./train
+
+real: ## train on small real data sets, each for some minutes (DATA=folder of the sets)
+	go run ./benchmarks/real $(if $(DATA),--data $(DATA))
 
 fuzz: ## run every fuzz target for a few seconds
 	.ci/run fuzz

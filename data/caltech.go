@@ -24,7 +24,12 @@ func caltechFolders() []string { return []string{"101_ObjectCategories", "256_Ob
 //
 // Inputs of a batch: [N,3,Side,Side] float32, [N] int32 labels. The middle square
 // of a picture is scaled to Side × Side; ImageNet's mean is taken off.
-func OpenCaltech(dir string, o PictureOptions) (*Set, error) {
+func OpenCaltech(dir string, o PictureOptions) (*Set, error) { return openCaltech(dir, o, &faults{}) }
+
+func openCaltech(dir string, o PictureOptions, f *faults) (*Set, error) {
+	if err := o.begin(f, opCaltech); err != nil {
+		return nil, err
+	}
 	side, err := o.side(opCaltech, colourSide)
 	if err != nil {
 		return nil, err
@@ -38,13 +43,13 @@ func OpenCaltech(dir string, o PictureOptions) (*Set, error) {
 	if number, _, ok := strings.Cut(filepath.Base(dir), "_ObjectCategories"); ok {
 		name += "-" + number
 	}
-	l, err := listClasses(opCaltech, dir, doCaltech)
+	l, err := listClasses(f, dir, doCaltech)
 	if err != nil {
 		return nil, err
 	}
 	train, valid := l.perClass(caltechTrain, o.Seed)
 	g := l.gallery(3, side, colourSquare(side))
-	return newPictureSet(name, l.classes, g, train, g, valid, imageNetMean()), nil
+	return newPictureSet(name, l.classes, g, train, g, valid, imageNetMean()).without(f), nil
 }
 
 // perClass parts the pictures of each class: at most limit, and at most all but a

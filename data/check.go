@@ -1,95 +1,120 @@
 package data
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
+const opCheck = "check"
+
 // Report is what [Check] found.
 type Report struct {
-	Format   string // a set's name, "CIFAR-10 batch", "picture" or "text"
-	Examples int    // of both splits; records or lines of a file
+	Format   string // a set's name, "picture", "recording", "text", or what file of a set it is
+	Examples int    // of both splits; pictures, records or lines of a file
 	Words    int    // of a text
-	Set      *Set   // of a folder
+	Set      *Set   // of a folder; nil if a file that it needs is bad
+	Faults   []*Error
 }
 
-// Check reads a folder of one of the sets, or a single file of one, whole and
-// says what it is; all pictures and recordings are decoded, and the error is of the first that
-// cannot be. A folder is taken for a set by its files' and folders' names, and a
-// file for a batch of CIFAR-10 by its own: *.bin, or data_batch_*, the name in the
-// Python version; for a picture by .jpg, .jpeg or .png. Every other file is text
+// Check reads a folder of one of the sets, or a single file of one, whole: all pictures
+// and recordings are decoded, all checksums verified, all lines read. Everything that
+// is bad is listed in Report.Faults. The error is about a path that is not there or holds
+// no known set, or is the context's.
+//
+// A folder is taken for a set by its files' and folders' names. A file is taken for a
+// batch of CIFAR-10 by its name *.bin or data_batch_*, for one of MNIST by idx1-ubyte or
+// idx3-ubyte, for a submission by .csv, for a picture by .jpg, .jpeg or .png, for a
+// recording by .flac or .wav, for text8 by text8 or text8.zip. Every other file is text
 // with a sentence a line.
-func Check(path string) (Report, error) {
+func Check(ctx context.Context, path string) (*Report, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return Report{}, systemError("check", path, err, "check the path")
+		return nil, systemError(opCheck, path, err, "check the path")
 	}
-	base := filepath.Base(path)
+	r := &Report{}
+	if !info.IsDir() {
+		err = r.checkFile(path)
+	} else {
+		err = r.checkFolder(ctx, path)
+	}
+	fault, ours := errors.AsType[*Error](err)
 	switch {
-	case info.IsDir():
-		return checkFolder(path)
-	case strings.HasSuffix(base, ".bin") || strings.HasPrefix(base, "data_batch_"):
-		p := &pictures{}
-		err := readPictures(path, p)
-		return Report{Format: "CIFAR-10 batch", Examples: len(p.labels)}, err
+	case err == nil || errors.Is(err, errListed):
+	case !ours || fault.Op == opCheck:
+		return nil, err
+	default:
+		r.Faults = append(r.Faults, fault)
+	}
+	return r, nil
+}
+
+func (r *Report) checkFile(path string) (err error) {
+	base := filepath.Base(path)
+	end := strings.ToLower(filepath.Ext(base))
+	switch {
+	case end == ".bin" || strings.HasPrefix(base, "data_batch_"):
+		p := newCIFAR10()
+		err = readPictures(path, p)
+		r.Format, r.Examples = "CIFAR-10 batch", len(p.labels)
+	case strings.Contains(base, "idx1-ubyte"), strings.Contains(base, "idx3-ubyte"):
+		r.Format = "MNIST file"
+		r.Examples, err = checkIDX(path)
+	case end == ".csv":
+		var s *Submission
+		if s, err = ReadSubmission(path); err == nil {
+			r.Examples = len(s.Images)
+		}
+		r.Format = "submission"
 	case isPicture(base):
-		_, err := readPicture(path)
-		return Report{Format: "picture", Examples: 1}, err
+		_, err = readPicture(path)
+		r.Format, r.Examples = "picture", 1
+	case isRecording(base):
+		_, err = readRecording(path)
+		r.Format, r.Examples = "recording", 1
+	case base == text8File || base == text8File+".zip":
+		var words []int32
+		_, words, err = readText8(path)
+		r.Format, r.Words = "text8", len(words)
 	default:
 		s := &sentences{}
-		err := readText("check text", path, 0, mrWords, newLexicon(), s)
-		return Report{Format: "text", Examples: s.len(), Words: len(s.tokens)}, err
-	}
-}
-
-func checkFolder(dir string) (r Report, err error) {
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return exists(filepath.Join(dir, name)) })
-	}
-	switch {
-	case has(mrFolder, mrNeg, mrPos):
-		r.Set, err = OpenMR(dir, Options{})
-	case has(ptbTrain, filepath.Join("data", ptbTrain)):
-		r.Set, err = OpenPTB(dir)
-	case has(text8File):
-		r.Set, err = OpenText8(dir, Options{})
-	case has(wmtTrain + "." + wmtLanguages()[0]):
-		r.Set, err = OpenWMT17(dir, PairOptions{})
-	case has(speechFolder) || filepath.Base(dir) == speechFolder:
-		r.Set, err = OpenLibriSpeech(dir, Options{})
-	case has(caltechFolders()...) || slices.Contains(caltechFolders(), filepath.Base(dir)):
-		r.Set, err = OpenCaltech(dir, PictureOptions{})
-	case has("val", synsetFile):
-		r.Set, err = OpenImageNet(dir, PictureOptions{})
-	case has("train"):
-		r.Set, err = OpenNDSB1(dir, PictureOptions{})
-	default:
-		r.Set, err = OpenCIFAR10(dir)
+		err = readText("check text", path, 0, mrWords, newLexicon(), s)
+		r.Format, r.Examples, r.Words = "text", s.len(), len(s.tokens)
 	}
 	if err != nil {
-		return r, err
+		r.Examples, r.Words = 0, 0
 	}
-	r.Format, r.Examples = r.Set.Name, r.Set.Train.Len()+r.Set.Valid.Len()
-	return r, r.Set.decodeAll()
+	return err
 }
 
-// decodeAll reads every picture and recording that is not in memory as it is.
-func (s *Set) decodeAll() error {
-	for _, split := range []Split{s.Train, s.Valid} {
-		var read func(i int) error
-		switch p := split.(type) {
-		case *gallerySplit:
-			read = func(i int) error { _, err := p.from.at(int(p.ids[i])); return err }
-		case *speechSplit:
-			read = func(i int) error { _, err := p.read(int(p.ids[i])); return err }
-		default:
-			continue
+func (r *Report) checkFolder(ctx context.Context, dir string) error {
+	i := slices.IndexFunc(formats(), func(f format) bool { return f.is(dir) })
+	if i < 0 {
+		names := make([]string, 0, len(formats()))
+		for _, f := range formats() {
+			names = append(names, f.title)
 		}
-		if err := inParallel(split.Len(), read); err != nil {
-			return err
+		return &Error{Op: opCheck, Path: dir, Kind: NotFound, Detail: "no file or folder in it is of a known set: " + strings.Join(names, ", "),
+			Do: "give the folder that holds the set as it was unpacked"}
+	}
+	kind := formats()[i]
+	f := &faults{limit: unlimited, ctx: ctx}
+	set, err := kind.open(dir, f)
+	r.Format, r.Set = kind.title, set
+	if set != nil {
+		r.Format, r.Examples = set.Name, set.Train.Len()+set.Valid.Len()
+	}
+	for _, fault := range f.list {
+		e, ours := errors.AsType[*Error](fault)
+		if ours && !slices.ContainsFunc(r.Faults, func(o *Error) bool { return o.Path == e.Path && o.Detail == e.Detail }) {
+			r.Faults = append(r.Faults, e)
 		}
 	}
-	return nil
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }

@@ -37,7 +37,9 @@ const (
 // Inputs of a batch: [N,3,32,32] float32, [N] int32 labels. A pixel value v of
 // channel c becomes (v - mean_c)/std_c over all training pixels, from exact
 // integer counts, so that it is the same everywhere. Pixels are held as bytes.
-func OpenCIFAR10(dir string) (*Set, error) {
+func OpenCIFAR10(dir string) (*Set, error) { return openCIFAR10(dir, &faults{}) }
+
+func openCIFAR10(dir string, f *faults) (*Set, error) {
 	dir, err := folder(opCIFAR, dir, cifarFolder, doCIFAR)
 	if err != nil {
 		return nil, err
@@ -46,20 +48,23 @@ func OpenCIFAR10(dir string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	train, valid := &pictures{}, &pictures{}
+	train, valid := newCIFAR10(), newCIFAR10()
 	for _, path := range files {
-		if err := readPictures(path, train); err != nil {
+		if err := f.need(readPictures(path, train)); err != nil {
 			return nil, err
 		}
 	}
-	if err := readPictures(filepath.Join(dir, cifarTest), valid); err != nil {
+	if err := f.need(readPictures(filepath.Join(dir, cifarTest), valid)); err != nil {
 		return nil, err
 	}
 	classes, err := cifarNames(filepath.Join(dir, cifarMeta))
-	if err != nil {
+	if err := f.need(err); err != nil {
 		return nil, err
 	}
-	return newCIFAR10("CIFAR-10", train, valid, classes), nil
+	if err := f.whole(); err != nil {
+		return nil, err
+	}
+	return newBytePictures("CIFAR-10", train, valid, classes), nil
 }
 
 // cifarBatches returns the paths of the training files in numeric order.
@@ -109,14 +114,9 @@ func cifarNames(path string) ([]string, error) {
 	if !exists(path) {
 		return strings.Fields("airplane automobile bird cat deer dog frog horse ship truck"), nil
 	}
-	f, size, err := openSized(opCIFAR, path, 1<<16, doRefetch)
+	text, err := readSized(opCIFAR, path, 1<<16, doRefetch)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, size))
-	if err != nil {
-		return nil, systemError(opCIFAR, path, err, doRefetch)
 	}
 	names := strings.Fields(string(text))
 	if len(names) != cifarClasses {
@@ -125,13 +125,7 @@ func cifarNames(path string) ([]string, error) {
 	return names, nil
 }
 
-// pictures is labelled 32x32 pictures, as bytes in planes.
-type pictures struct {
-	pixels []byte // 3072 a picture
-	labels []byte
-}
-
-func (p *pictures) at(i int) []byte { return p.pixels[i*cifarPixels : (i+1)*cifarPixels] }
+func newCIFAR10() *pictures { return &pictures{planes: 3, side: cifarSide} }
 
 // readPictures appends a file's records.
 func readPictures(path string, dst *pictures) error {

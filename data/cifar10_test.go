@@ -3,7 +3,6 @@ package data
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -96,42 +95,6 @@ func TestOpenCIFAR10Real(t *testing.T) {
 	}
 }
 
-// The files made for this, each by the outcome that stands beside it.
-func TestBadCIFAR10(t *testing.T) {
-	root := shared.Dir(t, "bad")
-	var cases map[string]struct {
-		Expect   string
-		Records  int
-		MustName []string `json:"must_name"`
-	}
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, "expected.json"))), &cases); err != nil {
-		t.Fatal(err)
-	}
-	kinds := map[string]Kind{"bad_label.bin": BadLabel, "cifar100.bin": BadFormat, "data_batch_1": BadFormat,
-		"empty.bin": Empty, "gzipped.bin": BadFormat, "truncated_batch.bin": Truncated}
-	seen := 0
-	for name, c := range cases {
-		base, ok := strings.CutPrefix(name, "cifar10/")
-		if !ok {
-			continue
-		}
-		seen++
-		r, err := Check(filepath.Join(root, name))
-		if c.Expect == "records" {
-			if err != nil || r.Examples != c.Records {
-				t.Errorf("%s: %d records, %v", name, r.Examples, err)
-			}
-			continue
-		}
-		wantError(t, err, kinds[base], c.MustName...)
-	}
-	if seen != 7 {
-		t.Errorf("%d cases, want 7", seen)
-	}
-	_, err := OpenCIFAR10(put(t, "data_batch_1", read(t, filepath.Join(root, "cifar10", "data_batch_1"))))
-	wantError(t, err, BadFormat, "data_batch_1", "pickle", "Python version")
-}
-
 func TestBO31_PartialDownload(t *testing.T) {
 	const full = 10000 * cifarRecord
 	for _, c := range []struct {
@@ -218,7 +181,7 @@ func FuzzPictures(f *testing.F) {
 		if shrinks {
 			promised += cifarRecord
 		}
-		p := &pictures{}
+		p := newCIFAR10()
 		err := parsePictures("f", bufio.NewReader(bytes.NewReader(b)), promised, p)
 		if err != nil {
 			wantError(t, err, KindOf(err), "f")

@@ -8,15 +8,17 @@
 // steps without an example lost or repeated.
 //
 // Readers take the on-disk formats of the original publications ([OpenMR],
-// [OpenCIFAR10], [OpenNDSB1], [OpenCaltech], [OpenImageNet], [OpenPTB], [OpenText8],
-// [OpenWMT17], [OpenLibriSpeech]); generators ([GenerateMR], [GenerateCIFAR10],
-// [GeneratePTB] and others, one for each) make sets of the same shape with a
-// structure that can be learned, for use without a download; writers ([WriteMR],
-// [WriteCIFAR10]) put sets into the original formats.
+// [OpenCIFAR10], [OpenMNIST], [OpenNDSB1], [OpenCaltech], [OpenImageNet], [OpenPTB],
+// [OpenText8], [OpenWMT17], [OpenLibriSpeech]); generators ([GenerateMR],
+// [GenerateCIFAR10], [GeneratePTB] and others, one for each) make sets of the same
+// shape with a structure that can be learned, for use without a download. [Make] writes
+// generated sets to disk in the original formats, [Check] reads a folder whole and
+// lists all that is wrong in it.
 //
 // Nothing is ever dropped or guessed in silence: a file that is cut, empty, of
 // another format, or holds a label out of range gives an [*Error] of one line
-// that names the file, what was found, what was wanted, and what to do.
+// that names the file, what was found, what was wanted, and what to do. Where an
+// option allows so many bad examples to be left out, [Set].Skipped lists them.
 package data
 
 import "slices"
@@ -69,6 +71,8 @@ type Set struct {
 	Letters        int      // letters of the longest transcript of a recording
 	Trigrams       int      // letter trigrams per word with padding, where the vocabulary is trigrams; else 0
 	Picture        []int    // channels, height and width of a picture, nil for text
+	Skipped        []error  // what was wrong with the examples that were left out, as the options allowed
+	LeftOut        int      // pairs of sentences that a rule of the format leaves out
 	Generated      bool     // made by a generator, not read from real data
 }
 

@@ -49,6 +49,20 @@ func openSized(op, path string, limit int64, do string) (*os.File, int64, error)
 	return f, info.Size(), nil
 }
 
+// readSized returns the content of a regular file of 1 to limit bytes.
+func readSized(op, path string, limit int64, do string) ([]byte, error) {
+	f, size, err := openSized(op, path, limit, do)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content := make([]byte, size)
+	if _, err := io.ReadFull(f, content); err != nil {
+		return nil, systemError(op, path, err, "check the disk, or fetch the file again")
+	}
+	return content, nil
+}
+
 // describeFile names what a file is by its first bytes.
 func describeFile(path string) string {
 	f, err := os.Open(path)

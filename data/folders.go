@@ -28,7 +28,11 @@ type classFolders struct {
 // that begin with a dot, other files, folders inside of a class, and links to a
 // folder in which there is no picture (they may lead back here). A folder without
 // pictures is a class without examples and keeps its label.
-func listClasses(op, dir, do string) (*classFolders, error) {
+//
+// A picture of no bytes is a fault here, before any training. Where faults may be left
+// out, all pictures are read, and those that cannot be are.
+func listClasses(f *faults, dir, do string) (*classFolders, error) {
+	op := f.op
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, systemError(op, dir, err, do)
@@ -40,7 +44,7 @@ func listClasses(op, dir, do string) (*classFolders, error) {
 		if strings.HasPrefix(e.Name(), ".") || !(e.IsDir() || link && isFolder(path)) {
 			continue
 		}
-		files, err := listPictures(op, path, do)
+		files, err := listPictures(f, path, do)
 		if err != nil {
 			return nil, err
 		}
@@ -51,6 +55,11 @@ func listClasses(op, dir, do string) (*classFolders, error) {
 			files[i].label = int32(len(l.classes))
 		}
 		l.classes, l.files = append(l.classes, e.Name()), append(l.files, files...)
+	}
+	if f.verifies() {
+		if err := l.verify(f); err != nil {
+			return nil, err
+		}
 	}
 	if len(l.files) == 0 {
 		return nil, &Error{Op: op, Path: dir, Kind: Empty, Detail: fmt.Sprintf("there are %d class folders and no picture (.jpg, .jpeg, .png) in any", len(l.classes)), Do: do}
@@ -63,9 +72,20 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// listPictures lists the pictures of one folder. A file of no bytes is an error
-// here, before any training.
-func listPictures(op, dir, do string) (files []pictureFile, err error) {
+// verify reads all pictures and leaves out those that cannot be read.
+func (l *classFolders) verify(f *faults) error {
+	var kept []pictureFile
+	err := f.verify(len(l.files), func(i int) error {
+		_, err := readPicture(l.files[i].path)
+		return err
+	}, func(i int) { kept = append(kept, l.files[i]) })
+	l.files = kept
+	return err
+}
+
+// listPictures lists the pictures of one folder.
+func listPictures(f *faults, dir, do string) (files []pictureFile, err error) {
+	op := f.op
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, systemError(op, dir, err, do)
@@ -77,13 +97,19 @@ func listPictures(op, dir, do string) (files []pictureFile, err error) {
 		path := filepath.Join(dir, e.Name())
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, systemError(op, path, err, doPicture)
+			if err := f.tell(systemError(op, path, err, doPicture)); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		if !info.Mode().IsRegular() {
 			continue
 		}
 		if info.Size() == 0 {
-			return nil, &Error{Op: op, Path: path, Kind: Empty, Detail: "the file has 0 bytes", Do: doPicture}
+			if err := f.tell(&Error{Op: op, Path: path, Kind: Empty, Detail: "the file has 0 bytes", Do: doPicture}); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		files = append(files, pictureFile{path: path, size: info.Size()})
 	}

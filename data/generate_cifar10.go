@@ -18,7 +18,7 @@ func GenerateCIFAR10(n int, seed uint64) (*Set, error) {
 		return nil, err
 	}
 	cut := n - max(n/6, 1)
-	train, valid := &pictures{}, &pictures{}
+	train, valid := newCIFAR10(), newCIFAR10()
 	for i := range n {
 		dst := train
 		if i >= cut {
@@ -29,7 +29,7 @@ func GenerateCIFAR10(n int, seed uint64) (*Set, error) {
 		dst.labels = append(dst.labels, byte(class))
 		dst.pixels = newFigure(class, key).paint(dst.pixels, key)
 	}
-	s := newCIFAR10("CIFAR-10 (generated)", train, valid, figureNames())
+	s := newBytePictures("CIFAR-10 (generated)", train, valid, figureNames())
 	s.Generated = true
 	return s, nil
 }

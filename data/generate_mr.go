@@ -147,9 +147,11 @@ func spell(n int) string {
 }
 
 // checkCount refuses sets too small to be parted or too large to be held.
-func checkCount(op string, n int) error {
-	if n >= 2 && n <= 1<<20 {
+func checkCount(op string, n int) error { return checkMost(op, n, 1<<20) }
+
+func checkMost(op string, n, most int) error {
+	if n >= 2 && n <= most {
 		return nil
 	}
-	return &Error{Op: op, Kind: BadOption, Detail: fmt.Sprintf("%d examples", n), Do: fmt.Sprintf("ask for 2 to %d", 1<<20)}
+	return &Error{Op: op, Kind: BadOption, Detail: fmt.Sprintf("%d examples", n), Do: fmt.Sprintf("ask for 2 to %d", most)}
 }

@@ -54,7 +54,7 @@ func generatePictures(name string, n, holdout int, o PictureOptions, f figures, 
 	for i := range labels {
 		labels[i] = int32(key(i).Intn(0, f.classes))
 	}
-	load := func(i int) ([]byte, error) { return f.paint(int(labels[i]), base, key(i)), nil }
+	load := func(i int) ([]byte, error) { return f.paint(int(labels[i]), base, key(i), f.side, f.side), nil }
 	identity := func(i int) string { return fmt.Sprintf("%d painted by %x", i, uint64(key(i))) }
 	g := newGallery(f.planes(), f.side, labels, load, identity)
 	ids, cut := all(n), n-max(n/holdout, 1)
@@ -110,13 +110,12 @@ func (f figures) names(base int) []string {
 	return names
 }
 
-// paint returns the planes of a picture of the class.
-func (f figures) paint(class, base int, key rng.Key) []byte {
+// paint returns the planes of a picture of the class, of the given size.
+func (f figures) paint(class, base int, key rng.Key, width, height int) []byte {
 	const noise = 8 // standard deviation, of 255
 	between := func(i uint64, lo, hi float64) float64 { return lo + (hi-lo)*key.Float64(i) }
-	side := float64(f.side)
-	radius := between(1, 0.25, 0.4) * side
-	x, y := between(2, radius, side-radius), between(3, radius, side-radius)
+	radius := between(1, 0.25, 0.4) * float64(min(width, height))
+	x, y := between(2, radius, float64(width)-radius), between(3, radius, float64(height)-radius)
 	sin, cos := math.Sincos(between(4, 0, 2*math.Pi))
 	light, ground := between(5, 150, 230), between(6, 20, 90)
 	if f.grey {
@@ -124,7 +123,7 @@ func (f figures) paint(class, base int, key rng.Key) []byte {
 	}
 	hue := 2 * math.Pi * (float64(class/base/base) + between(7, -0.2, 0.2)) / float64(base)
 
-	planes, area := f.planes(), f.side*f.side
+	planes, area := f.planes(), width*height
 	var colour [3]float64
 	for c := range planes {
 		colour[c] = light
@@ -134,7 +133,7 @@ func (f figures) paint(class, base int, key rng.Key) []byte {
 	}
 	pixels := make([]byte, planes*area)
 	for i := range area {
-		dx, dy := (float64(i%f.side)-x)/radius, (float64(i/f.side)-y)/radius
+		dx, dy := (float64(i%width)-x)/radius, (float64(i/width)-y)/radius
 		u, v := dx*cos-dy*sin, dx*sin+dy*cos
 		shade, inside := 0.0, outline(class%base, u, v)
 		if inside {

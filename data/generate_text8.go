@@ -1,41 +1,48 @@
 package data
 
-import "optimus/internal/rng"
+import (
+	"bytes"
 
-const (
-	topicWords   = 2000 // of the generated vocabulary
-	topics       = 20
-	topicSegment = 200 // words on one topic
+	"optimus/internal/rng"
 )
 
+const topicSegment = 200 // words on one topic
+
 // GenerateText8 makes a text of n examples, a tenth of them for validation, with the
-// shape of [OpenText8]'s set: a chain of segments of 200 words, each on one of 20
-// topics. Of its words three in ten are any, by a Zipf law, and the others those of
-// the topic. Words are random letters, so that their trigrams tell them apart.
+// shape of [OpenText8]'s set: a chain of segments of 200 words, each on one of 20 to 200
+// topics, one for each 10,000 words of the text. Of its words three in ten are any, by a
+// Zipf law over 2,000 to 250,000 words, one for each 100 of the text, and the others those
+// of the topic. Words are random letters, so that their
+// trigrams tell them apart.
 //
 // Word vectors that have learned the topics tell a word from words drawn at random;
 // counts do not. The same n and seed always make the same set.
 func GenerateText8(n int, seed uint64) (*Set, error) {
-	if err := checkCount("generate text8", n); err != nil {
+	if err := checkMost("generate text8", n, text8Most); err != nil {
 		return nil, err
 	}
+	lex := newLexicon()
+	tokens := make([]int32, 0, n+4*contextReach)
+	topicText(n, seed, func(word string) { tokens = append(tokens, lex.add(word)) })
+	valid := max(n/10, 1) + 2*contextReach
+	s := newText8("text8 (generated)", lex, tokens, len(tokens)-valid, seed)
+	s.Generated = true
+	return s, nil
+}
+
+const text8Most = 1 << 25
+
+// topicText says the words of a text of n examples in turn.
+func topicText(n int, seed uint64, say func(word string)) {
 	key, drawn := rng.NewKey(seed, 't', 'e', 'x', 't', '8'), uint64(0)
-	zipf, own, lex := newZipf(topicWords), newZipf(topicWords/topics), newLexicon()
-	word := func(rank int) string {
-		letters := rng.NewKey(seed, 'w', 'o', 'r', 'd', uint64(rank))
-		text := make([]byte, 4+letters.Intn(0, 6))
-		for i := range text {
-			text[i] = 'a' + byte(letters.Intn(uint64(i+1), 26))
-		}
-		return string(text)
-	}
-	words := make([]string, topicWords)
+	topics, size := min(max(n/10000, 20), 200), min(max(n/100, 2000), 250000)
+	zipf, own := newZipf(size), newZipf(size/topics)
+	words := make([]string, size)
 	for rank := range words {
-		words[rank] = word(rank)
+		words[rank] = randomWord(rank, seed)
 	}
-	tokens := make([]int32, n+4*contextReach)
 	topic := 0
-	for i := range tokens {
+	for i := range n + 4*contextReach {
 		if i%topicSegment == 0 {
 			topic = key.Intn(drawn, topics)
 		}
@@ -44,10 +51,26 @@ func GenerateText8(n int, seed uint64) (*Set, error) {
 		if key.Intn(drawn+1, 10) >= 3 {
 			rank = search(own, key.Float64(drawn))*topics + topic
 		}
-		tokens[i] = lex.add(words[rank])
+		say(words[rank])
 	}
-	valid := max(n/10, 1) + 2*contextReach
-	s := newText8("text8 (generated)", lex, tokens, len(tokens)-valid, seed)
-	s.Generated = true
-	return s, nil
+}
+
+// randomWord is 4 to 9 letters.
+func randomWord(rank int, seed uint64) string {
+	letters := rng.NewKey(seed, 'w', 'o', 'r', 'd', uint64(rank))
+	text := make([]byte, 4+letters.Intn(0, 6))
+	for i := range text {
+		text[i] = 'a' + byte(letters.Intn(uint64(i+1), 26))
+	}
+	return string(text)
+}
+
+// text8Text is a text as the original's file has it: one line, a space before each word.
+func text8Text(n int, seed uint64) []byte {
+	var b bytes.Buffer
+	topicText(n, seed, func(word string) {
+		b.WriteByte(' ')
+		b.WriteString(word)
+	})
+	return b.Bytes()
 }

@@ -25,14 +25,23 @@ func GenerateWMT17(n int, seed uint64, o PairOptions) (*Set, error) {
 	if err := checkCount("generate WMT17", n); err != nil {
 		return nil, err
 	}
-	var texts [2][2]bytes.Buffer
+	s, err := newWMT17("", "WMT17 (generated)", translations(n, seed), o)
+	if err == nil {
+		s.Generated = true
+	}
+	return s, err
+}
+
+// translations writes n pairs, a tenth of them to validate on.
+func translations(n int, seed uint64) (texts [2]parallel) {
+	var parts [2][2]bytes.Buffer
 	cut := n - max(n/10, 1)
 	for i := range n {
 		split := 0
 		if i >= cut {
 			split = 1
 		}
-		t := &translator{key: rng.NewKey(seed, 'w', 'm', 't', uint64(i)), source: &texts[split][0], target: &texts[split][1]}
+		t := &translator{key: rng.NewKey(seed, 'w', 'm', 't', uint64(i)), source: &parts[split][0], target: &parts[split][1]}
 		t.clause()
 		if t.draw(2) == 0 {
 			t.source.WriteString("et ")
@@ -42,17 +51,12 @@ func GenerateWMT17(n int, seed uint64, o PairOptions) (*Set, error) {
 		t.source.WriteByte('\n')
 		t.target.WriteByte('\n')
 	}
-	var plain [2][2][]byte
-	for i := range texts {
-		for side := range texts[i] {
-			plain[i][side] = texts[i][side].Bytes()
+	for i := range parts {
+		for side := range parts[i] {
+			texts[i][side] = parts[i][side].Bytes()
 		}
 	}
-	s, err := newWMT17("", "WMT17 (generated)", plain, o)
-	if err == nil {
-		s.Generated = true
-	}
-	return s, err
+	return texts
 }
 
 // translator writes a sentence and its translation.

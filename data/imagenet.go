@@ -22,6 +22,13 @@ const (
 // their names are looked up in dir/synset_words.txt ("n01440764 tench, Tinca
 // tinca" a line) where that exists. Pictures as in [OpenCaltech].
 func OpenImageNet(dir string, o PictureOptions) (*Set, error) {
+	return openImageNet(dir, o, &faults{})
+}
+
+func openImageNet(dir string, o PictureOptions, f *faults) (*Set, error) {
+	if err := o.begin(f, opImageNet); err != nil {
+		return nil, err
+	}
 	side, err := o.side(opImageNet, colourSide)
 	if err != nil {
 		return nil, err
@@ -29,11 +36,11 @@ func OpenImageNet(dir string, o PictureOptions) (*Set, error) {
 	if dir, err = folder(opImageNet, dir, "", doImageNet); err != nil {
 		return nil, err
 	}
-	train, err := listClasses(opImageNet, filepath.Join(dir, "train"), doImageNet)
+	train, err := listClasses(f, filepath.Join(dir, "train"), doImageNet)
 	if err != nil {
 		return nil, err
 	}
-	valid, err := listClasses(opImageNet, filepath.Join(dir, "val"), "sort the pictures of ILSVRC2012_img_val.tar into folders by their WordNet ids, as in train")
+	valid, err := listClasses(f, filepath.Join(dir, "val"), "sort the pictures of ILSVRC2012_img_val.tar into folders by their WordNet ids, as in train")
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +58,7 @@ func OpenImageNet(dir string, o PictureOptions) (*Set, error) {
 		}
 	}
 	return newPictureSet("ImageNet", names, train.gallery(3, side, colourSquare(side)), all(len(train.files)),
-		valid.gallery(3, side, colourSquare(side)), all(len(valid.files)), imageNetMean()), nil
+		valid.gallery(3, side, colourSquare(side)), all(len(valid.files)), imageNetMean()).without(f), nil
 }
 
 // relabel gives the pictures the labels that their folders have among classes.

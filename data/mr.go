@@ -17,6 +17,9 @@ type Options struct {
 	// real set has 59. One line of a damaged file must not set the length, and
 	// so the memory and time, of every sentence.
 	MaxWords int
+	// Skip is how many recordings that cannot be used are left out and listed in
+	// Set.Skipped; see PictureOptions.
+	Skip int
 }
 
 const (
@@ -48,7 +51,9 @@ func mrFiles() [2]string { return [2]string{mrNeg, mrPos} }
 // practically never valid UTF-8); a byte-order mark is skipped. Words are what
 // white space parts, in lower case: the set comes tokenised. The vocabulary is
 // every word of the set, the most frequent first.
-func OpenMR(dir string, o Options) (*Set, error) {
+func OpenMR(dir string, o Options) (*Set, error) { return openMR(dir, o, &faults{}) }
+
+func openMR(dir string, o Options, f *faults) (*Set, error) {
 	if o.MaxWords < 0 {
 		return nil, &Error{Op: opMR, Kind: BadOption, Detail: fmt.Sprintf("at most %d words a sentence", o.MaxWords), Do: "give 1 or more, or 0 for the default"}
 	}
@@ -61,22 +66,20 @@ func OpenMR(dir string, o Options) (*Set, error) {
 	}
 	lex, all := newLexicon(), &sentences{}
 	for label, name := range mrFiles() {
-		if err := readText(opMR, filepath.Join(dir, name), int32(label), o.MaxWords, lex, all); err != nil {
+		if err := f.need(readText(opMR, filepath.Join(dir, name), int32(label), o.MaxWords, lex, all)); err != nil {
 			return nil, err
 		}
+	}
+	if err := f.whole(); err != nil {
+		return nil, err
 	}
 	return newMR("MR", all, lex, o.Seed), nil
 }
 
 func readText(op, path string, label int32, limit int, lex *lexicon, dst *sentences) error {
-	f, size, err := openSized(op, path, mrLimit, doMR)
+	text, err := readSized(op, path, mrLimit, doMR)
 	if err != nil {
 		return err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, size))
-	if err != nil {
-		return systemError(op, path, err, "check the disk, or fetch the file again")
 	}
 	if err := parseText(op, path, text, label, limit, lex, dst); err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"image/png"
 	"io"
 	"strings"
+
+	"golang.org/x/image/webp"
 )
 
 const (
@@ -17,6 +19,8 @@ const (
 	doPicture     = "fetch the file again, or remove it from its class folder"
 	pictureBytes  = 128 << 20 // of one file
 	picturePixels = 1 << 26   // of one picture, decoded: some 200 MB of a JPEG
+	webpPixels    = 1 << 24   // of a WebP, in which any number of equal pixels takes no room
+	deflateMost   = 1032      // bytes that one byte can hold in a PNG
 )
 
 // raster is a picture as bytes in planes: red, green, blue, or grey alone.
@@ -25,18 +29,13 @@ type raster struct {
 	pixels                []byte
 }
 
-// readPicture decodes a JPEG or PNG, whichever it is, whatever its name. Grey
+// readPicture decodes a JPEG, PNG or WebP, whichever it is, whatever its name. Grey
 // pictures have one plane, others three. Transparency is dropped: the stored
 // colours count. Orientation in EXIF data is ignored: the stored pixels count.
 func readPicture(path string) (*raster, error) {
-	f, size, err := openSized(opPicture, path, pictureBytes, doPicture)
+	content, err := readSized(opPicture, path, pictureBytes, doPicture)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, size))
-	if err != nil {
-		return nil, systemError(opPicture, path, err, "check the disk, or fetch the file again")
 	}
 	return decodePicture(path, content)
 }
@@ -46,22 +45,22 @@ func decodePicture(path string, content []byte) (*raster, error) {
 	fail := func(kind Kind, err error, format string, args ...any) (*raster, error) {
 		return nil, &Error{Op: opPicture, Path: path, Kind: kind, Detail: fmt.Sprintf(format, args...), Do: doPicture, Err: err}
 	}
-	config, decode := jpeg.DecodeConfig, jpeg.Decode
-	switch {
-	case bytes.HasPrefix(content, []byte("\x89PNG")):
-		config, decode = png.DecodeConfig, png.Decode
-	case !bytes.HasPrefix(content, []byte("\xff\xd8")):
-		return fail(BadFormat, nil, "it is %s, want a JPEG or PNG", pictureFormat(content))
+	codec := codecOf(content)
+	if codec == nil {
+		return fail(BadFormat, nil, "it is %s, want a JPEG, PNG or WebP", pictureFormat(content))
 	}
-	head, err := config(bytes.NewReader(content))
+	head, err := codec.config(content)
 	var img image.Image
 	if err == nil {
-		if head.Width < 1 || head.Height < 1 || head.Width > picturePixels/head.Height {
-			return fail(TooLarge, nil, "its header claims %d×%d pixels, want 1 to %d", head.Width, head.Height, picturePixels)
+		if head.Width < 1 || head.Height < 1 || head.Width > codec.pixels/head.Height {
+			return fail(TooLarge, nil, "its header claims %d×%d pixels, want 1 to %d", head.Width, head.Height, codec.pixels)
 		}
-		img, err = decode(bytes.NewReader(content))
+		img, err = codec.decode(content)
 	}
+	var known *Error
 	switch {
+	case errors.As(err, &known):
+		return fail(known.Kind, nil, "%s", known.Detail)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), err == jpeg.FormatError("short Huffman data"), err == png.FormatError("not enough pixel data"):
 		return fail(Truncated, err, "its %d bytes end inside the picture", len(content))
 	case err != nil:
@@ -70,14 +69,52 @@ func decodePicture(path string, content []byte) (*raster, error) {
 	return planesOf(img), nil
 }
 
+// codec reads one format of pictures. config answers from the header alone, and
+// refuses one that claims more than the file can hold.
+type codec struct {
+	config func(content []byte) (image.Config, error)
+	decode func(content []byte) (image.Image, error)
+	pixels int // at most
+}
+
+// codecOf goes by a file's first bytes.
+func codecOf(content []byte) *codec {
+	switch {
+	case bytes.HasPrefix(content, []byte("\xff\xd8")):
+		return &codec{configJPEG, decodeJPEG, picturePixels}
+	case bytes.HasPrefix(content, []byte("\x89PNG")):
+		decode := func(b []byte) (image.Image, error) { return png.Decode(bytes.NewReader(b)) }
+		return &codec{configPNG, decode, picturePixels}
+	case len(content) >= 12 && string(content[:4]) == "RIFF" && string(content[8:12]) == "WEBP":
+		config := func(b []byte) (image.Config, error) { return webp.DecodeConfig(bytes.NewReader(b)) }
+		decode := func(b []byte) (image.Image, error) { return webp.Decode(bytes.NewReader(b)) }
+		return &codec{config, decode, webpPixels}
+	}
+	return nil
+}
+
+func configPNG(content []byte) (image.Config, error) {
+	head, err := png.DecodeConfig(bytes.NewReader(content))
+	if err != nil {
+		return head, err
+	}
+	bits := int(content[24]) * [8]int{1, 1, 3, 1, 2, 1, 4, 1}[content[25]&7] // depth, channels by kind
+	if head.Width < picturePixels && head.Height*(head.Width*bits/8) > deflateMost*len(content) {
+		err = tooDense(head, len(content))
+	}
+	return head, err
+}
+
+func tooDense(head image.Config, bytes int) error {
+	return &Error{Kind: TooLarge, Detail: fmt.Sprintf("its header claims %d×%d pixels, more than %d bytes can hold", head.Width, head.Height, bytes)}
+}
+
 // pictureFormat names what is given by mistake for a picture.
 func pictureFormat(head []byte) string {
 	text := strings.ToLower(strings.TrimSpace(string(head[:min(len(head), 64)])))
 	switch {
 	case strings.HasPrefix(text, "<"):
 		return "a web page or other markup"
-	case strings.HasPrefix(text, "riff") && strings.Contains(text, "webp"):
-		return "a WebP picture"
 	case strings.HasPrefix(text, "gif8"):
 		return "a GIF picture"
 	case strings.HasPrefix(text, "bm"):
@@ -103,14 +140,19 @@ func planesOf(img image.Image) *raster {
 		}
 		return r
 	}
-	at := colourAt(img)
 	for y := range r.height {
-		for x := range r.width {
-			red, green, blue := at(b.Min.X+x, b.Min.Y+y)
-			i := y*r.width + x
-			r.pixels[i] = red
-			if r.planes == 3 {
-				r.pixels[area+i], r.pixels[2*area+i] = green, blue
+		row := r.pixels[y*r.width:]
+		if m, ok := img.(*image.YCbCr); ok {
+			for x := range r.width {
+				c := m.COffset(b.Min.X+x, b.Min.Y+y)
+				row[x], row[area+x], row[2*area+x] = fromYCbCr(m.Y[m.YOffset(b.Min.X+x, b.Min.Y+y)], m.Cb[c], m.Cr[c])
+			}
+			continue
+		}
+		for x := range r.width { // without regard to transparency
+			c := color.NRGBAModel.Convert(img.At(b.Min.X+x, b.Min.Y+y)).(color.NRGBA)
+			if row[x] = c.R; r.planes == 3 {
+				row[area+x], row[2*area+x] = c.G, c.B
 			}
 		}
 	}
@@ -122,18 +164,15 @@ func isGrey(img image.Image) bool {
 	return m == color.GrayModel || m == color.Gray16Model
 }
 
-// colourAt returns how to read a pixel's colour without regard to transparency.
-func colourAt(img image.Image) func(x, y int) (red, green, blue byte) {
-	if m, ok := img.(*image.YCbCr); ok {
-		return func(x, y int) (byte, byte, byte) {
-			c := m.COffset(x, y)
-			return color.YCbCrToRGB(m.Y[m.YOffset(x, y)], m.Cb[c], m.Cr[c])
-		}
-	}
-	return func(x, y int) (byte, byte, byte) {
-		c := color.NRGBAModel.Convert(img.At(x, y)).(color.NRGBA)
-		return c.R, c.G, c.B
-	}
+// fromYCbCr is JFIF's conversion, each colour rounded to the nearest as libjpeg does it.
+// That of image/color is up to half a level darker where it is dark and lighter where it
+// is light.
+func fromYCbCr(y, cb, cr byte) (red, green, blue byte) {
+	level, b, r := int32(y), int32(cb)-128, int32(cr)-128
+	clamp := func(v int32) byte { return byte(min(max(v, 0), 255)) }
+	return clamp(level + (91881*r+1<<15)>>16), // 1.402, in 1/65536
+		clamp(level + (-22554*b-46802*r+1<<15)>>16), // 0.34414, 0.71414
+		clamp(level + (116130*b+1<<15)>>16) // 1.772
 }
 
 // grey returns the picture in one plane, by the luma of BT.601 that JPEG uses.

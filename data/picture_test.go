@@ -2,20 +2,15 @@ package data
 
 import (
 	"bytes"
-	"encoding/json"
 	"image"
 	"image/color"
 	"image/jpeg"
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"optimus/internal/shared"
 )
 
 // at returns the colour of a pixel.
@@ -24,80 +19,6 @@ func (r *raster) at(x, y int) (c [3]int) {
 		c[p] = int(r.pixels[(p%r.planes*r.height+y)*r.width+x])
 	}
 	return c
-}
-
-// The files made for this, each by the outcome that stands beside it.
-func TestOddPictures(t *testing.T) {
-	root := shared.Dir(t, "bad")
-	var cases map[string]struct {
-		Expect        string
-		AcceptError   bool     `json:"accept_error"`
-		MustName      []string `json:"must_name"`
-		Width, Height int
-		Pixels        []json.RawMessage
-	}
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, "expected.json"))), &cases); err != nil {
-		t.Fatal(err)
-	}
-	kinds := map[string]Kind{"header_only.JPEG": Truncated, "html.JPEG": BadFormat, "huge_dims.JPEG": TooLarge, "huge_dims.png": TooLarge,
-		"leading_bytes.JPEG": BadFormat, "precision12.JPEG": BadFormat, "truncated.JPEG": Truncated, "truncated.png": Truncated,
-		"webp_named.JPEG": BadFormat, "zero.JPEG": Empty, "arithmetic.JPEG": BadFormat, "bad_crc.png": BadFormat}
-	seen := 0
-	for name, c := range cases {
-		base, ok := strings.CutPrefix(name, "images/")
-		if !ok {
-			continue
-		}
-		seen++
-		r, err := readPicture(filepath.Join(root, name))
-		if err != nil {
-			if c.Expect != "error" && !c.AcceptError {
-				t.Errorf("%s: %v, want a picture", base, err)
-			}
-			if kind, ok := kinds[base]; ok {
-				wantError(t, err, kind, append(c.MustName, base)...)
-			}
-			continue
-		}
-		if c.Expect != "decode" || r.width != c.Width || r.height != c.Height {
-			t.Errorf("%s: %d×%d, want %s %d×%d", base, r.width, r.height, c.Expect, c.Width, c.Height)
-			continue
-		}
-		for _, raw := range c.Pixels {
-			var x, y, tolerance int
-			var want [3]int
-			if err := json.Unmarshal(raw, &[]any{&x, &y, &want, &tolerance}); err != nil {
-				t.Fatal(err)
-			}
-			for p, v := range r.at(x, y) {
-				if v < want[p]-tolerance || v > want[p]+tolerance {
-					t.Errorf("%s: pixel %d,%d is %v, want %v ± %d", base, x, y, r.at(x, y), want, tolerance)
-					break
-				}
-			}
-		}
-		for _, side := range []int{1, 48, 224} { // one pixel, and 700 to 1, too
-			if n := len(r.square(side).colour().pixels); n != 3*side*side {
-				t.Errorf("%s: %d bytes of a square of %d", base, n, side)
-			}
-		}
-	}
-	if seen != 32 {
-		t.Errorf("%d cases, want 32", seen)
-	}
-}
-
-// TestHugePicture: what a header claims takes no memory.
-func TestHugePicture(t *testing.T) {
-	path := shared.Dir(t, "bad", "images", "huge_dims.JPEG")
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := readPicture(path)
-	runtime.ReadMemStats(&after)
-	wantError(t, err, TooLarge, "65000×65000")
-	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
-		t.Errorf("%d bytes to find that out", n)
-	}
 }
 
 // TestScalingIsATriangle compares with the definition in float64.
@@ -184,22 +105,29 @@ func savePicture(t testing.TB, path string, c color.Color, w, h int) {
 	}
 }
 
-func FuzzDecodePicture(f *testing.F) {
-	var b bytes.Buffer
-	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 9, 5)), nil); err != nil {
-		f.Fatal(err)
+// A JPEG that is cut is never taken, unless all that lacks is the mark of its end and
+// bits that say nothing.
+func TestCutJPEG(t *testing.T) {
+	whole := encoded(t, noisy(image.NewRGBA(image.Rect(0, 0, 24, 24)), 5), asJPEG)
+	want, err := decodePicture("whole", whole)
+	if err != nil {
+		t.Fatal(err)
 	}
-	f.Add(b.Bytes())
-	f.Add([]byte("\x89PNG\r\n\x1a\n"))
-	f.Add([]byte("<html>"))
-	f.Fuzz(func(t *testing.T, content []byte) {
-		r, err := decodePicture("f", content)
-		if err != nil {
-			wantError(t, err, KindOf(err), "f")
-			return
+	for n := range whole {
+		r, err := decodePicture("cut", whole[:n])
+		switch {
+		case err == nil && !bytes.Equal(r.pixels, want.pixels):
+			t.Fatalf("%d of %d bytes are another picture", n, len(whole))
+		case err == nil && n < len(whole)-3:
+			t.Errorf("%d of %d bytes are a picture", n, len(whole))
+		case err != nil && n == len(whole)-2:
+			t.Errorf("without the mark of its end: %v", err)
 		}
-		if len(r.pixels) != r.planes*r.width*r.height || len(r.square(7).pixels) != r.planes*49 {
-			t.Errorf("%d bytes of %d×%d×%d", len(r.pixels), r.planes, r.width, r.height)
-		}
-	})
+	}
+	for kind, say := range map[byte]string{0xc3: "lossless", 0xc5: "hierarchical", 0xc9: "arithmetic", 0xcb: "lossless", 0xcf: "lossless"} {
+		other := bytes.Clone(whole)
+		other[bytes.Index(other, []byte{0xff, 0xc0})+1] = kind
+		_, err := decodePicture("other", other)
+		wantError(t, err, BadFormat, "other", say)
+	}
 }

@@ -5,13 +5,24 @@ import (
 	"math"
 )
 
-// newCIFAR10 makes the set, with the normalisation of its training pictures.
-func newCIFAR10(name string, train, valid *pictures, classes []string) *Set {
+// pictures is labelled pictures of one size, as bytes in planes.
+type pictures struct {
+	planes, side int
+	pixels       []byte // planes·side·side a picture
+	labels       []byte
+}
+
+func (p *pictures) size() int { return p.planes * p.side * p.side }
+
+func (p *pictures) at(i int) []byte { return p.pixels[i*p.size() : (i+1)*p.size()] }
+
+// newBytePictures makes a set, with the normalisation of its training pictures.
+func newBytePictures(name string, train, valid *pictures, classes []string) *Set {
 	scale := train.normalisation()
 	return &Set{
 		Name:    name,
 		Classes: classes,
-		Picture: []int{3, cifarSide, cifarSide},
+		Picture: []int{train.planes, train.side, train.side},
 		Train:   &pictureSplit{train, scale},
 		Valid:   &pictureSplit{valid, scale},
 	}
@@ -24,15 +35,16 @@ type levels [3][256]float32
 // pixels of each channel; a channel of one value becomes 0.
 func (p *pictures) normalisation() *levels {
 	var counts [3][256]int64
+	area := p.side * p.side
 	for i := range p.labels {
 		picture := p.at(i)
-		for c := range counts {
-			for _, v := range picture[c*cifarPlane : (c+1)*cifarPlane] {
+		for c := range p.planes {
+			for _, v := range picture[c*area : (c+1)*area] {
 				counts[c][v]++
 			}
 		}
 	}
-	n := float64(max(len(p.labels), 1) * cifarPlane)
+	n := float64(max(len(p.labels), 1) * area)
 	scale := &levels{}
 	for c := range counts {
 		var sum, squares int64
@@ -61,18 +73,20 @@ type pictureSplit struct {
 func (s *pictureSplit) Len() int { return len(s.from.labels) }
 
 func (s *pictureSplit) Fill(ids []int, b *Batch) error {
+	planes, side := s.from.planes, s.from.side
+	area, size := side*side, s.from.size()
 	b.resize(len(ids), 2)
-	pixels := b.Inputs[0].floats(len(ids), 3, cifarSide, cifarSide)
+	pixels := b.Inputs[0].floats(len(ids), planes, side, side)
 	labels := b.Inputs[1].ints(len(ids))
 	for i, id := range ids {
 		if err := checkID("read picture", id, s.Len()); err != nil {
 			return err
 		}
-		row, picture := pixels[i*cifarPixels:(i+1)*cifarPixels], s.from.at(id)
-		for c := range s.scale {
+		row, picture := pixels[i*size:(i+1)*size], s.from.at(id)
+		for c := range planes {
 			level := &s.scale[c]
-			plane := row[c*cifarPlane : (c+1)*cifarPlane]
-			for j, v := range picture[c*cifarPlane : (c+1)*cifarPlane] {
+			plane := row[c*area : (c+1)*area]
+			for j, v := range picture[c*area : (c+1)*area] {
 				plane[j] = level[v]
 			}
 		}

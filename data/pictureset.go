@@ -17,6 +17,11 @@ type PictureOptions struct {
 	Side int
 	// Classes of a generated set; 0 is as many as the original has.
 	Classes int
+	// Skip is how many pictures that cannot be read are left out and listed in
+	// Set.Skipped; one more, and the set is refused. Each is then read at the
+	// opening, so that all who open the set have the same examples. 0 refuses the
+	// first, when it is asked for.
+	Skip int
 }
 
 const sideLimit = 1 << 12
@@ -29,6 +34,18 @@ func (o PictureOptions) side(op string, standard int) (int, error) {
 		return 0, &Error{Op: op, Kind: BadOption, Detail: fmt.Sprintf("pictures of %d×%d", o.Side, o.Side), Do: fmt.Sprintf("give a side of 1 to %d", sideLimit)}
 	}
 	return o.Side, nil
+}
+
+// begin makes f the faults of an opening with these options.
+func (o PictureOptions) begin(f *faults, op string) error {
+	f.op, f.limit = op, max(f.limit, o.Skip)
+	return checkSkip(op, o.Skip)
+}
+
+// without notes what was left out of the set.
+func (s *Set) without(f *faults) *Set {
+	s.Skipped = f.list
+	return s
 }
 
 // shuffled returns 0..n-1 in an order of the key's (Fisher and Yates, inside out).

@@ -6,7 +6,6 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 )
 
 const (
@@ -28,61 +27,68 @@ const (
 //
 // Inputs of a batch: [N,35] int32 tokens, [N,35] int32 tokens that follow each of
 // them. An example is a window; the up to 35 words behind the last whole one are in
-// none. The vocabulary is every word of both files, the most frequent first; there
-// is no padding.
-func OpenPTB(dir string) (*Set, error) {
-	dir, err := folder(opPTB, dir, "data", doPTB)
-	if err != nil {
-		return nil, err
+// none. The vocabulary is every word of the training file, the most frequent first;
+// there is no padding. A word of the other file that is not among them is <unk>; where
+// the training file has no <unk> either, it is an error.
+func OpenPTB(dir string) (*Set, error) { return openPTB(dir, &faults{}) }
+
+func openPTB(dir string, f *faults) (*Set, error) {
+	for _, sub := range []string{"simple-examples", "data"} {
+		var err error
+		if dir, err = folder(opPTB, dir, sub, doPTB); err != nil {
+			return nil, err
+		}
 	}
 	lex := newLexicon()
 	var texts [2][]int32
 	for i, name := range []string{ptbTrain, ptbValid} {
-		if texts[i], err = readWords(filepath.Join(dir, name), lex); err != nil {
+		path := filepath.Join(dir, name)
+		text, err := readAll(opPTB, path, ptbLimit, doPTB)
+		if err == nil && i == 0 {
+			texts[i], err = readTokens(path, text, func(word string) (int32, error) { return lex.add(word), nil })
+		} else if err == nil && texts[0] != nil {
+			texts[i], err = readTokens(path, text, lex.known)
+		}
+		if err := f.need(err); err != nil {
 			return nil, err
 		}
+	}
+	if err := f.whole(); err != nil {
+		return nil, err
 	}
 	return newPTB("PTB", lex, texts[0], texts[1]), nil
 }
 
-// readWords reads a file of lines of words.
-func readWords(path string, lex *lexicon) ([]int32, error) {
-	text, err := readAll(opPTB, path, ptbLimit, doPTB)
-	if err != nil {
-		return nil, err
+// known returns the number of a word, or that of Unknown in its place.
+func (l *lexicon) known(word string) (int32, error) {
+	n, ok := l.number[word]
+	if !ok {
+		n, ok = l.number[Unknown]
 	}
+	if !ok {
+		return 0, fmt.Errorf("the word %.40q is not in %s, which has no %s either", word, ptbTrain, Unknown)
+	}
+	return n, nil
+}
+
+// readTokens numbers the words of lines.
+func readTokens(path string, text []byte, number func(word string) (int32, error)) ([]int32, error) {
 	var tokens []int32
-	for line := range bytes.Lines(text) {
-		for _, word := range strings.Fields(string(line)) {
-			tokens = append(tokens, lex.add(word))
+	line := 0
+	for words := range bytes.Lines(text) {
+		line++
+		for _, word := range append(strings.Fields(string(words)), EndOfSentence) {
+			n, err := number(word)
+			if err != nil {
+				return nil, &Error{Op: opPTB, Path: path, Kind: BadFormat, Detail: fmt.Sprintf("line %d: %v", line, err), Do: doPTB, Err: err}
+			}
+			tokens = append(tokens, n)
 		}
-		tokens = append(tokens, lex.add(EndOfSentence))
 	}
 	if len(tokens) <= ptbStep {
 		return nil, &Error{Op: opPTB, Path: path, Kind: Empty, Detail: fmt.Sprintf("%d words, want %d or more", len(tokens), ptbStep+1), Do: doPTB}
 	}
 	return tokens, nil
-}
-
-// readAll reads a text file in UTF-8 of at most limit bytes.
-func readAll(op, path string, limit int64, do string) ([]byte, error) {
-	f, size, err := openSized(op, path, limit, do)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, size))
-	if err != nil {
-		return nil, systemError(op, path, err, "check the disk, or fetch the file again")
-	}
-	what := knownFormat(text)
-	if what == "" && (!utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0) {
-		what = "a binary file or text of another encoding"
-	}
-	if what != "" {
-		return nil, &Error{Op: op, Path: path, Kind: BadFormat, Detail: "it is " + what + ", want text in UTF-8", Do: do}
-	}
-	return text, nil
 }
 
 // newPTB makes the set of two texts.

@@ -17,7 +17,7 @@ func TestOpenPTB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"the", "cat", EndOfSentence, "<unk>", "a", "end", "it", "of"}
+	want := []string{"cat", "the", EndOfSentence, Unknown, "a"}
 	if d := cmp.Diff(want, s.Vocabulary); d != "" {
 		t.Error(d)
 	}
@@ -29,7 +29,7 @@ func TestOpenPTB(t *testing.T) {
 		t.Fatal(err)
 	}
 	words, next := b.Inputs[0].I, b.Inputs[1].I
-	if d := cmp.Diff(words[1:35], next[:34]); d != "" || next[34] != 4 || words[35] != 0 || next[69] != 0 {
+	if d := cmp.Diff(words[1:35], next[:34]); d != "" || next[34] != 4 || words[35] != 1 || next[69] != 1 {
 		t.Errorf("words %v, next words %v: %s", words, next, d)
 	}
 	wantError(t, s.Valid.Fill([]int{1}, &b), BadID, "example 1")
@@ -57,7 +57,8 @@ func TestPTBRefuses(t *testing.T) {
 		parts []string
 	}{
 		"no file":  {[]string{ptbTrain, text}, NotFound, []string{ptbValid}},
-		"short":    {[]string{ptbTrain, text, ptbValid, "too short\n"}, Empty, []string{ptbValid, "3 words"}},
+		"short":    {[]string{ptbTrain, text, ptbValid, "word word\n"}, Empty, []string{ptbValid, "3 words"}},
+		"unknown":  {[]string{ptbTrain, text, ptbValid, "word\nword bird\n"}, BadFormat, []string{ptbValid, "line 2", "bird"}},
 		"gzip":     {[]string{ptbTrain, "\x1f\x8b\x08 something", ptbValid, text}, BadFormat, []string{ptbTrain, "gzip"}},
 		"binary":   {[]string{ptbTrain, "a\x00b", ptbValid, text}, BadFormat, []string{ptbTrain}},
 		"no bytes": {[]string{ptbTrain, "", ptbValid, text}, Empty, []string{ptbTrain}},

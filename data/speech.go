@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
+
+// speechLetters is the most that a transcript may have.
+const speechLetters = 1000
 
 // speech is what is said in recordings, and how long they are.
 type speech struct {
@@ -12,20 +16,44 @@ type speech struct {
 	frames  []int32
 }
 
-// say adds a transcript.
-func (s *speech) say(text string) error {
-	if len(text) == 0 || len(text) > speechLetters {
-		return fmt.Errorf("a transcript of %d letters, want 1 to %d", len(text), speechLetters)
+// spellOut returns the letters of a transcript, which is made upper case, with single
+// spaces.
+func spellOut(text string) ([]int32, error) {
+	if !utf8.ValidString(text) {
+		return nil, fmt.Errorf("a transcript that is not in UTF-8: %.40q", text)
 	}
+	text = strings.ToUpper(strings.Join(strings.Fields(text), " "))
+	if len(text) == 0 || len(text) > speechLetters {
+		return nil, fmt.Errorf("a transcript of %d letters, want 1 to %d", len(text), speechLetters)
+	}
+	letters := make([]int32, 0, len(text))
 	for _, c := range text {
 		i := strings.IndexRune(alphabet, c)
 		if i < 0 {
-			return fmt.Errorf("the letter %q, want A to Z, ' and spaces", c)
+			return nil, fmt.Errorf("the letter %q, want A to Z, ' and spaces", c)
 		}
-		s.letters.tokens = append(s.letters.tokens, int32(i+1))
+		letters = append(letters, int32(i+1))
 	}
+	return letters, nil
+}
+
+// leastFrames is how many windows a text takes at least: one a letter, and one between
+// equal ones (Graves et al., 2006).
+func leastFrames(letters []int32) int {
+	n := len(letters)
+	for i := 1; i < len(letters); i++ {
+		if letters[i] == letters[i-1] {
+			n++
+		}
+	}
+	return n
+}
+
+// say adds a recording of so many windows.
+func (s *speech) say(letters []int32, frames int) {
+	s.letters.tokens = append(s.letters.tokens, letters...)
 	s.letters.end(0)
-	return nil
+	s.frames = append(s.frames, int32(frames))
 }
 
 // newSpeech makes a set of recordings, whose samples read returns.

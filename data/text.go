@@ -96,18 +96,9 @@ func (l *lexicon) vocabulary(tokens []int32) []string {
 // cut after limit words. Only \n ends a line; a blank line is a sentence of no
 // words. See [OpenMR] for encodings and words.
 func parseText(op, path string, text []byte, label int32, limit int, lex *lexicon, dst *sentences) error {
-	fail := func(kind Kind, detail, do string) error {
-		return &Error{Op: op, Path: path, Kind: kind, Detail: detail, Do: do}
-	}
-	if what := knownFormat(text); what != "" {
-		return fail(BadFormat, "it is "+what+", want plain text", "unpack it, or convert it to UTF-8")
-	}
-	if i := bytes.IndexByte(text, 0); i >= 0 {
-		return fail(BadFormat, fmt.Sprintf("byte 0 at offset %d, which text does not hold", i), "the file was cut by a crash or is not text: fetch it again")
-	}
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	if len(bytes.TrimSpace(text)) == 0 {
-		return fail(Empty, "there is nothing in it but white space", "fetch it again")
+	text, err := plainText(op, path, text)
+	if err != nil {
+		return err
 	}
 	for line := range bytes.Lines(text) {
 		words := strings.Fields(strings.ToLower(decodeLine(line)))
@@ -117,6 +108,55 @@ func parseText(op, path string, text []byte, label int32, limit int, lex *lexico
 		dst.end(label)
 	}
 	return nil
+}
+
+// plainText returns a text without its byte-order mark. It refuses other formats, a
+// zero byte and white space alone.
+func plainText(op, path string, text []byte) ([]byte, error) {
+	fail := func(kind Kind, detail, do string) ([]byte, error) {
+		return nil, &Error{Op: op, Path: path, Kind: kind, Detail: detail, Do: do}
+	}
+	if what := knownFormat(text); what != "" {
+		return fail(BadFormat, "it is "+what+", want plain text", "unpack it, or convert it to UTF-8")
+	}
+	if i := bytes.IndexByte(text, 0); i >= 0 {
+		return fail(BadFormat, fmt.Sprintf("byte 0 in line %d at offset %d, which text does not hold", lineAt(text, i), i), "the file was cut by a crash or is not text: fetch it again")
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if len(bytes.TrimSpace(text)) == 0 {
+		return fail(Empty, "there is nothing in it but white space", "fetch it again")
+	}
+	return text, nil
+}
+
+// lineAt returns the number of the line in which a byte lies.
+func lineAt(text []byte, at int) int { return bytes.Count(text[:at], []byte{'\n'}) + 1 }
+
+// readAll reads a text file in UTF-8 of at most limit bytes.
+func readAll(op, path string, limit int64, do string) ([]byte, error) {
+	text, err := readSized(op, path, limit, do)
+	if err != nil {
+		return nil, err
+	}
+	return unicodeText(op, path, text)
+}
+
+// unicodeText is plainText that must be in UTF-8.
+func unicodeText(op, path string, text []byte) ([]byte, error) {
+	plain, err := plainText(op, path, text)
+	if err != nil || utf8.Valid(plain) {
+		return plain, err
+	}
+	at := 0
+	for {
+		r, n := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		at += n
+	}
+	return nil, &Error{Op: op, Path: path, Kind: BadFormat, Detail: fmt.Sprintf("byte %#02x in line %d at offset %d is not UTF-8", text[at], lineAt(text, at), at),
+		Do: "convert it to UTF-8, or fetch it again"}
 }
 
 // decodeLine takes a line that is valid UTF-8 as that, else as cp1252.

@@ -1,11 +1,15 @@
 package data
 
 import (
+	"archive/zip"
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"optimus/internal/rng"
 )
@@ -23,10 +27,11 @@ const (
 )
 
 // OpenText8 reads the first 100 MB of a cleaned Wikipedia: the file text8 in dir or
-// dir/text8, words of the letters a to z between spaces. It is made ready for
-// word vectors of letter trigrams, as MXNet's example nce-loss/wordvec_subwords
-// does it: words of more than 10 letters are left out of the text, and a word is the
-// bag of the trigrams of "#word#".
+// dir/text8, or text8.zip in which it comes. It is made ready for word vectors of
+// letter trigrams, as MXNet's example nce-loss/wordvec_subwords does it: words of more
+// than 10 letters are left out of the text, and a word is the bag of the trigrams of
+// "#word#". A word is what white space parts, as it stands: the real file has but a to
+// z, others may have capitals, digits and other letters too.
 //
 // An example is a word with the two before and the two behind it. Inputs of a batch:
 // [N,40] int32, the trigrams of the 4 words around; [N,50] int32, the trigrams of
@@ -35,30 +40,93 @@ const (
 // InEpoch. Each word takes 10 places, those left over hold
 // len(Vocabulary). The vocabulary is the trigrams, the most frequent first; there
 // is no padding in it. Validation is the last tenth of the text.
-func OpenText8(dir string, o Options) (*Set, error) {
-	dir, err := folder(opText8, dir, "text8", doText8)
-	if err != nil {
-		return nil, err
+func OpenText8(dir string, o Options) (*Set, error) { return openText8(dir, o, &faults{}) }
+
+func openText8(dir string, o Options, f *faults) (*Set, error) {
+	if !exists(filepath.Join(dir, text8File)) || isFolder(filepath.Join(dir, text8File)) {
+		var err error
+		if dir, err = folder(opText8, dir, text8File, doText8); err != nil {
+			return nil, err
+		}
 	}
 	path := filepath.Join(dir, text8File)
-	text, err := readAll(opText8, path, text8Limit, doText8)
+	if archive := path + ".zip"; !exists(path) && exists(archive) {
+		path = archive
+	}
+	lex, tokens, err := readText8(path)
+	if err := f.need(err); err != nil {
+		return nil, err
+	}
+	if err := f.whole(); err != nil {
+		return nil, err
+	}
+	return newText8("text8", lex, tokens, len(tokens)-len(tokens)/10, o.Seed), nil
+}
+
+// readText8 reads the words of the file, which may be in its archive.
+func readText8(path string) (*lexicon, []int32, error) {
+	read := func() ([]byte, error) { return readAll(opText8, path, text8Limit, doText8) }
+	if strings.HasSuffix(path, ".zip") {
+		read = func() ([]byte, error) { return unzipText8(path) }
+	}
+	text, err := read()
+	if err != nil {
+		return nil, nil, err
+	}
+	lex, tokens := text8Words(text)
+	if least := 20 * contextReach; len(tokens) < least {
+		return nil, nil, &Error{Op: opText8, Path: path, Kind: Empty, Detail: fmt.Sprintf("%d words, want %d or more", len(tokens), least), Do: doText8}
+	}
+	return lex, tokens, nil
+}
+
+// text8Words numbers the words of a text but for long ones.
+func text8Words(text []byte) (lex *lexicon, tokens []int32) {
+	lex = newLexicon()
+	for word := range bytes.FieldsSeq(text) {
+		if utf8.RuneCount(word) <= trigramWord {
+			tokens = append(tokens, lex.add(string(word)))
+		}
+	}
+	return lex, tokens
+}
+
+// unzipText8 reads the one file of text8.zip, and verifies its checksum.
+func unzipText8(path string) ([]byte, error) {
+	fail := func(kind Kind, format string, args ...any) ([]byte, error) {
+		return nil, &Error{Op: opText8, Path: path, Kind: kind, Detail: fmt.Sprintf(format, args...), Do: "fetch text8.zip again (31,344,016 bytes)"}
+	}
+	f, size, err := openSized(opText8, path, text8Limit, doText8)
 	if err != nil {
 		return nil, err
 	}
-	lex := newLexicon()
-	var tokens []int32
-	for word := range strings.FieldsSeq(string(text)) {
-		if i := strings.IndexFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }); i >= 0 {
-			return nil, &Error{Op: opText8, Path: path, Kind: BadFormat, Detail: fmt.Sprintf("the word %.20q has other characters than a to z", word), Do: doText8}
-		}
-		if len(word) <= trigramWord {
-			tokens = append(tokens, lex.add(word))
-		}
+	defer f.Close()
+	archive, err := zip.NewReader(f, size)
+	switch {
+	case errors.Is(err, zip.ErrFormat):
+		return fail(Truncated, "its %d bytes are no zip file, or one that was cut: there is no list of files at its end", size)
+	case err != nil:
+		return fail(BadFormat, "%v", err)
 	}
-	if least := 20 * contextReach; len(tokens) < least {
-		return nil, &Error{Op: opText8, Path: path, Kind: Empty, Detail: fmt.Sprintf("%d words, want %d or more", len(tokens), least), Do: doText8}
+	for _, entry := range archive.File {
+		if entry.Name != text8File {
+			continue
+		}
+		if claim := entry.UncompressedSize64; claim > text8Limit || int64(claim) > size*deflateMost {
+			return fail(TooLarge, "it claims that text8 has %d bytes", claim)
+		}
+		r, err := entry.Open()
+		if err != nil {
+			return fail(BadFormat, "%v", err)
+		}
+		defer r.Close()
+		text, err := io.ReadAll(r)
+		if err != nil {
+			return fail(BadFormat, "after %d of %d bytes: %v", len(text), entry.UncompressedSize64, err)
+		}
+		return unicodeText(opText8, path, text)
 	}
-	return newText8("text8", lex, tokens, len(tokens)-len(tokens)/10, o.Seed), nil
+	return fail(NotFound, "there is no file text8 in it")
 }
 
 // newText8 makes the set of a text, of which words from cut on are for validation.
@@ -103,17 +171,19 @@ func newContexts(lex *lexicon) *contexts {
 func (c *contexts) nameTrigrams(lex *lexicon) []string {
 	parts := newLexicon()
 	for _, word := range lex.words {
-		for wrapped, i := "#"+word+"#", 0; i+3 <= len(wrapped); i++ {
-			c.trigrams = append(c.trigrams, parts.add(wrapped[i:i+3]))
+		wrapped := []rune("#" + word + "#")
+		for i := range len(wrapped) - 2 {
+			c.trigrams = append(c.trigrams, parts.add(string(wrapped[i:i+3])))
 		}
 	}
 	numbered := c.trigrams
 	names := parts.vocabulary(numbered)[1:]
 	c.trigrams, c.padding = make([]int32, 0, len(lex.words)*trigramWord), int32(len(names))
 	for _, word := range lex.words {
+		letters := utf8.RuneCountInString(word)
 		for i := range trigramWord {
 			t := c.padding
-			if i < len(word) { // as many trigrams as letters
+			if i < letters { // as many trigrams as letters
 				t, numbered = numbered[0]-1, numbered[1:]
 			}
 			c.trigrams = append(c.trigrams, t)

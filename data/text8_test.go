@@ -1,6 +1,9 @@
 package data
 
 import (
+	"archive/zip"
+	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +57,37 @@ func TestOpenText8(t *testing.T) {
 	wantError(t, s.Valid.Fill([]int{2}, &b), BadID, "example 2")
 }
 
+// Other words than those of a to z stand as they are, and the archive reads as its file.
+func TestText8Zip(t *testing.T) {
+	text := " Caf\u00e9 1999\tCAFE\n" + strings.Repeat(" the cat sat on the mat", 10)
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for name, content := range map[string]string{"readme": "x", text8File: text} {
+		f, err := w.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Write([]byte(content))
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	one, err := OpenText8(put(t, text8File, text), Options{})
+	two, err2 := OpenText8(put(t, text8File+".zip", b.String()), Options{})
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	if one.Fingerprint() != two.Fingerprint() || !slices.Contains(one.Vocabulary, "f\u00e9#") || !slices.Contains(one.Vocabulary, "#19") {
+		t.Errorf("trigrams %q", one.Vocabulary)
+	}
+	broken := bytes.Clone(b.Bytes())
+	broken[bytes.Index(broken, []byte("PK\x01\x02"))-40] ^= 1
+	_, err = OpenText8(put(t, text8File+".zip", string(broken)), Options{})
+	if err == nil {
+		t.Error("a damaged archive was read")
+	}
+}
+
 func TestOpenText8Real(t *testing.T) {
 	s, err := OpenText8(shared.Dir(t, "sets", "text8"), Options{})
 	if err != nil {
@@ -72,10 +106,11 @@ func TestText8Refuses(t *testing.T) {
 		kind  Kind
 		part  string
 	}{
-		"no file":    {nil, NotFound, text8File},
-		"short":      {[]string{text8File, " a few words"}, Empty, "3 words"},
-		"upper case": {[]string{text8File, " some Words"}, BadFormat, "Words"},
-		"zip":        {[]string{text8File, "PK\x03\x04 text8"}, BadFormat, "zip"},
+		"no file": {nil, NotFound, text8File},
+		"short":   {[]string{text8File, " a few words"}, Empty, "3 words"},
+		"zip":     {[]string{text8File, "PK\x03\x04 text8"}, BadFormat, "zip"},
+		"latin-1": {[]string{text8File, " caf\xe9"}, BadFormat, "offset 4"},
+		"cut zip": {[]string{text8File + ".zip", "PK\x03\x04 text8"}, Truncated, "text8.zip"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := OpenText8(put(t, c.files...), Options{})

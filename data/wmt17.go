@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,8 +34,7 @@ const (
 
 const (
 	opWMT17    = "open WMT17"
-	doWMT17    = "give a folder with train.tok.de, train.tok.en and newstest*.tok.de, newstest*.tok.en (WMT17 German and English, tokenised)"
-	wmtTrain   = "train.tok"
+	doWMT17    = "give a folder with train*.de, train*.en and newstest*.de, newstest*.en (WMT17 German and English, a sentence a line)"
 	wmtLimit   = 2 << 30 // bytes of a file
 	wmtWords   = 4000
 	wmtLongest = 60
@@ -43,16 +43,32 @@ const (
 // wmtLanguages returns source and target.
 func wmtLanguages() [2]string { return [2]string{"de", "en"} }
 
-// OpenWMT17 reads German sentences with their English translations, tokenised, one a
-// line: train.tok.{de,en} to train on and the first of newstest*.tok.{de,en} to
-// validate on, in dir or dir/wmt17. Words are what white space parts. Each language's
-// vocabulary is Padding, Unknown, Begin and End and then the most frequent words of
-// its training file. Pairs with more than 60 words on a side, or none, are left out.
+// What the names of files to train and to validate on begin with.
+func wmtNames() [2][]string {
+	return [2][]string{
+		{"train", "europarl", "commoncrawl", "news-commentary", "rapid"},
+		{"newstest", "newsdev", "valid", "dev"},
+	}
+}
+
+// OpenWMT17 reads German sentences with their English translations, one a line, line i
+// of BASE.de belonging to line i of BASE.en, in dir or dir/wmt17. To train on are all
+// bases that begin with train, europarl, commoncrawl, news-commentary or rapid, in
+// order, the parts of WMT17's parallel data; to validate on is the first that begins
+// with newstest, newsdev, valid or dev. Where there are bases that end in .tok, which
+// are tokenised, no other is read.
+//
+// Words are what white space parts, and only \n ends a line. Each language's vocabulary
+// is Padding, Unknown, Begin and End and then the most frequent words of its training
+// text. Pairs with more than 60 words on a side, or none, are left out; Set.LeftOut says
+// how many.
 //
 // Inputs of a batch, as long as its longest sentences: [N,S] int32 words of the
 // source, [N] int32 how many they are, [N,T] int32 Begin and the words of the target,
 // [N,T] int32 these words and End. Padding is 0.
-func OpenWMT17(dir string, o PairOptions) (*Set, error) {
+func OpenWMT17(dir string, o PairOptions) (*Set, error) { return openWMT17(dir, o, &faults{}) }
+
+func openWMT17(dir string, o PairOptions, f *faults) (*Set, error) {
 	if o.Words < 0 || o.MaxWords < 0 || o.Words > 0 && o.Words <= specials {
 		return nil, &Error{Op: opWMT17, Kind: BadOption, Detail: fmt.Sprintf("%+v", o), Do: fmt.Sprintf("give more than %d words, or 0 for the default", specials)}
 	}
@@ -60,24 +76,82 @@ func OpenWMT17(dir string, o PairOptions) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := filepath.Glob(filepath.Join(dir, "newstest*.tok."+wmtLanguages()[0]))
-	if err != nil || len(names) == 0 {
-		return nil, &Error{Op: opWMT17, Path: dir, Kind: NotFound, Detail: "no file newstest*.tok." + wmtLanguages()[0], Do: doWMT17, Err: err}
-	}
-	slices.Sort(names)
-	var texts [2][2][]byte
-	for i, base := range []string{filepath.Join(dir, wmtTrain), strings.TrimSuffix(names[0], "."+wmtLanguages()[0])} {
-		for side, language := range wmtLanguages() {
-			if texts[i][side], err = readAll(opWMT17, base+"."+language, wmtLimit, doWMT17); err != nil {
+	var texts [2]parallel
+	for i, names := range wmtNames() {
+		bases, err := wmtBases(dir, names)
+		if err != nil {
+			return nil, err
+		}
+		if i == 1 {
+			bases = bases[:1]
+		}
+		for _, base := range bases {
+			if err := f.need(texts[i].read(base)); err != nil {
 				return nil, err
 			}
 		}
 	}
+	if err := f.whole(); err != nil {
+		return nil, err
+	}
 	return newWMT17(dir, "WMT17", texts, o)
 }
 
-// newWMT17 makes the set of texts to train and to validate on, of two sides each.
-func newWMT17(path, name string, texts [2][2][]byte, o PairOptions) (*Set, error) {
+// wmtBases returns the paths, less the language, of the files of the source that begin
+// with one of the names.
+func wmtBases(dir string, names []string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, systemError(opWMT17, dir, err, doWMT17)
+	}
+	var bases, tokenised []string
+	for _, e := range entries {
+		base, ok := strings.CutSuffix(e.Name(), "."+wmtLanguages()[0])
+		if !ok || !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(base, name) }) {
+			continue
+		}
+		bases = append(bases, filepath.Join(dir, base))
+		if strings.HasSuffix(base, ".tok") {
+			tokenised = append(tokenised, filepath.Join(dir, base))
+		}
+	}
+	switch {
+	case len(tokenised) > 0:
+		return tokenised, nil
+	case len(bases) > 0:
+		return bases, nil
+	}
+	return nil, &Error{Op: opWMT17, Path: dir, Kind: NotFound, Detail: fmt.Sprintf("there is no file %s*.%s", names[0], wmtLanguages()[0]), Do: doWMT17}
+}
+
+// parallel are sentences by language, those of a line of one belonging to those of the
+// same line of the other.
+type parallel [2][]byte
+
+// read appends the two files of a base.
+func (p *parallel) read(base string) error {
+	var lines [2]int
+	for side, language := range wmtLanguages() {
+		text, err := readAll(opWMT17, base+"."+language, wmtLimit, doWMT17)
+		if err != nil {
+			return err
+		}
+		if !bytes.HasSuffix(text, []byte{'\n'}) {
+			text = append(text, '\n')
+		}
+		lines[side] = bytes.Count(text, []byte{'\n'})
+		p[side] = append(p[side], text...)
+	}
+	if lines[0] != lines[1] {
+		return &Error{Op: opWMT17, Path: base + "." + wmtLanguages()[0], Kind: BadFormat,
+			Detail: fmt.Sprintf("%d lines, and %s has %d", lines[0], filepath.Base(base)+"."+wmtLanguages()[1], lines[1]),
+			Do:     "fetch both files again: line i of one belongs to line i of the other"}
+	}
+	return nil
+}
+
+// newWMT17 makes the set of texts to train and to validate on.
+func newWMT17(path, name string, texts [2]parallel, o PairOptions) (*Set, error) {
 	if o.Words == 0 {
 		o.Words = wmtWords
 	}
@@ -93,19 +167,16 @@ func newWMT17(path, name string, texts [2][2][]byte, o PairOptions) (*Set, error
 		}
 	}
 	for i, split := range []*Split{&s.Train, &s.Valid} {
-		source, target := sides[i][0], sides[i][1]
-		if source.len() != target.len() {
-			return nil, &Error{Op: opWMT17, Path: path, Kind: BadFormat, Detail: fmt.Sprintf("%d sentences and %d translations", source.len(), target.len()), Do: "fetch both files again: line i of one belongs to line i of the other"}
-		}
-		p := &pairSplit{source: source, target: target}
-		for i := range source.len() {
-			if a, b := len(source.at(i)), len(target.at(i)); min(a, b) > 0 && max(a, b) <= o.MaxWords {
+		p := &pairSplit{source: sides[i][0], target: sides[i][1]}
+		for i := range p.source.len() {
+			if a, b := len(p.source.at(i)), len(p.target.at(i)); min(a, b) > 0 && max(a, b) <= o.MaxWords {
 				p.ids = append(p.ids, int32(i))
 			}
 		}
 		if len(p.ids) == 0 {
 			return nil, &Error{Op: opWMT17, Path: path, Kind: Empty, Detail: fmt.Sprintf("no pair of sentences of 1 to %d words", o.MaxWords), Do: doWMT17}
 		}
+		s.LeftOut += p.source.len() - len(p.ids)
 		*split = p
 	}
 	return s, nil

@@ -44,6 +44,28 @@ func TestOpenWMT17(t *testing.T) {
 	wantError(t, s.Valid.Fill([]int{1}, &b), BadID, "example 1")
 }
 
+// The parts of WMT17's parallel data are read one behind the other; tokenised text goes
+// before text that is not.
+func TestWMT17Parts(t *testing.T) {
+	files := []string{
+		"europarl-v7.de-en.de", "eins\nzwei\n", "europarl-v7.de-en.en", "one\ntwo\n",
+		"commoncrawl.de-en.de", "drei", "commoncrawl.de-en.en", "three", // without a last \n
+		"newstest2016.de", "vier\n", "newstest2016.en", "four\n", "notes.de", "no\n",
+	}
+	s, err := OpenWMT17(put(t, files...), PairOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.Train.(*pairSplit)
+	if s.Train.Len() != 3 || s.Valid.Len() != 1 || s.Vocabulary[p.source.at(0)[0]] != "drei" || s.Target[p.target.at(2)[0]] != "two" {
+		t.Errorf("%d + %d pairs of %q and %q", s.Train.Len(), s.Valid.Len(), s.Vocabulary, s.Target)
+	}
+	files = append(files, "train.tok.de", "f\u00fcnf\n", "train.tok.en", "five\n")
+	if s, err = OpenWMT17(put(t, files...), PairOptions{}); err != nil || s.Train.Len() != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 func TestOpenWMT17Real(t *testing.T) {
 	s, err := OpenWMT17(shared.Dir(t, "sets", "wmt17"), PairOptions{})
 	if err != nil {
@@ -64,9 +86,10 @@ func TestWMT17Refuses(t *testing.T) {
 		part  string
 	}{
 		"no validation":  {files("a\n", "b\n")[:4], NotFound, "newstest"},
+		"all too long":   {files(strings.Repeat("x ", 61)+"\n", "b\n"), Empty, "1 to 60 words"},
 		"no translation": {append(files("a\n", "b\n")[:2], files("", "")[4:]...), NotFound, "train.tok.en"},
-		"lines lack":     {files("a\nb\n", "c\n"), BadFormat, "2 sentences and 1 translations"},
-		"no words":       {files("\n", "\n"), Empty, "1 to 60 words"},
+		"lines lack":     {files("a\nb\n", "c\n"), BadFormat, "2 lines, and train.tok.en has 1"},
+		"no words":       {files("\n", "\n"), Empty, "white space"},
 		"latin-1":        {files("\xfcber\n", "over\n"), BadFormat, "UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,12 +79,12 @@ func (l *Ledger) SetBarrier(on bool) { l.s.Barrier = on }
 // with another length. It fails if more than that have begun.
 func (l *Ledger) SetEpochs(n int) error {
 	s := l.s
+	if s.Epoch > n || s.Epoch == n && s.Next > 0 {
+		return fmt.Errorf("ledger: %w: pass %d has begun and %d are wanted", ErrInvalid, s.Epoch+1, n)
+	}
 	s.Epochs = n
 	if err := s.validate(); err != nil {
 		return err
-	}
-	if s.Epoch == n && s.Next > 0 {
-		return fmt.Errorf("ledger: %w: pass %d has begun and %d are wanted", ErrInvalid, s.Epoch+1, n)
 	}
 	l.s = s
 	return nil
@@ -214,12 +214,14 @@ func (s *state) validate() error {
 		return fmt.Errorf("ledger: %w: %d epochs, want 0 or more", ErrInvalid, s.Epochs)
 	case int64(s.Epochs) > math.MaxInt64/int64(s.Plan.Examples):
 		return fmt.Errorf("ledger: %w: %d epochs of %d examples are more than can be counted", ErrInvalid, s.Epochs, s.Plan.Examples)
-	case s.Epoch < 0 || s.Epoch > s.Epochs || s.Next < 0 || s.Next > s.Plan.Examples:
+	case s.Epoch < 0 || s.Epoch > s.Epochs || s.Epoch == s.Epochs && s.Next > 0 || s.Next < 0 || s.Next > s.Plan.Examples:
 		return fmt.Errorf("ledger: %w: frontier at epoch %d position %d of %d epochs of %d", ErrInvalid, s.Epoch, s.Next, s.Epochs, s.Plan.Examples)
+	case s.Done < 0 || s.Repeats < 0:
+		return fmt.Errorf("ledger: %w: %d positions done, %d repeated", ErrInvalid, s.Done, s.Repeats)
 	}
 	open := slices.Clone(s.Returned)
 	for _, e := range s.Leases {
-		if e.UpTo < e.Chunk.Lo {
+		if e.Chunk.Lo < 0 || e.UpTo < e.Chunk.Lo {
 			return fmt.Errorf("ledger: %w: lease of %v done up to %d", ErrInvalid, e.Chunk, e.UpTo)
 		}
 		open = append(open, e.rest())
@@ -239,13 +241,14 @@ func (s *state) balance(open []Chunk) error {
 	n := int64(s.Plan.Examples)
 	account, end := s.Done, int64(0)
 	for _, c := range open {
+		known := c.Epoch >= 0 && c.Epoch <= s.Epoch // else the products overflow
 		lo, hi := int64(c.Epoch)*n+int64(c.Lo), int64(c.Epoch)*n+int64(c.Hi)
-		if c.Lo < 0 || c.Hi <= c.Lo || int64(c.Hi) > n || c.Epoch < 0 || lo < end {
+		if !known || c.Lo < 0 || c.Hi <= c.Lo || int64(c.Hi) > n || lo < end {
 			return fmt.Errorf("ledger: %w: chunk %v is empty, out of range, or leased twice", ErrInvalid, c)
 		}
 		account, end = account+hi-lo, hi
 	}
-	if frontier := int64(s.Epoch)*n + int64(s.Next); end > frontier || account != frontier || s.Done < 0 {
+	if frontier := int64(s.Epoch)*n + int64(s.Next); end > frontier || account != frontier {
 		return fmt.Errorf("ledger: %w: %d of %d leased positions are accounted for", ErrInvalid, account, frontier)
 	}
 	return nil
