@@ -32,10 +32,27 @@ func GenerateText8(n int, seed uint64) (*Set, error) {
 
 const text8Most = 1 << 25
 
+// topicSizes returns the number of topics of a text of n examples, and of its words.
+func topicSizes(n int) (topics, words int) {
+	return min(max(n/10000, 20), 200), min(max(n/100, 2000), 250000)
+}
+
+// TopicWords returns the count most frequent words of each topic of the set that
+// GenerateText8 makes of n and seed. Vectors of words on one topic should be near
+// each other.
+func TopicWords(n int, seed uint64, count int) [][]string {
+	topics, words := topicSizes(n)
+	list := make([][]string, topics)
+	for rank := range min(count*topics, words) {
+		list[rank%topics] = append(list[rank%topics], randomWord(rank, seed))
+	}
+	return list
+}
+
 // topicText says the words of a text of n examples in turn.
 func topicText(n int, seed uint64, say func(word string)) {
 	key, drawn := rng.NewKey(seed, 't', 'e', 'x', 't', '8'), uint64(0)
-	topics, size := min(max(n/10000, 20), 200), min(max(n/100, 2000), 250000)
+	topics, size := topicSizes(n)
 	zipf, own := newZipf(size), newZipf(size/topics)
 	words := make([]string, size)
 	for rank := range words {

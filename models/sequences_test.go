@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"optimus/compute"
+	"optimus/data"
 	"optimus/internal/shared"
 	"optimus/models"
 	"optimus/paa"
@@ -63,7 +64,16 @@ func TestRNNLSTMLearnsGenerated(t *testing.T) {
 
 // TestDSSMLearnsGenerated: by chance a fifth of the words are told from four others.
 func TestDSSMLearnsGenerated(t *testing.T) {
-	newTrainer(t, tiny(t, "dssm"), generated(t, "dssm", 40000), 1).reach(0.5, 3)
+	const examples, near = 40000, 10
+	tr := newTrainer(t, tiny(t, "dssm"), generated(t, "dssm", examples), 1)
+	words := data.TopicWords(examples, 3, 2*near)
+	before := neighbourShare(tr, words, near)
+	tr.reach(0.5, 3)
+	after := neighbourShare(tr, words, near)
+	t.Logf("share of neighbours on the same topic: %.2f, before training %.2f", after, before)
+	if before > 0.1 || after < 0.5 {
+		t.Errorf("%.2f of the nearest neighbours are on a word's topic, before training %.2f; want 0.5 of them, and as many as by chance, 0.05", after, before)
+	}
 }
 
 // TestDSSMLearnsText8 trains the full model on real text.
