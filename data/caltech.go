@@ -48,7 +48,7 @@ func openCaltech(dir string, o PictureOptions, f *faults) (*Set, error) {
 		return nil, err
 	}
 	train, valid := l.perClass(caltechTrain, o.Seed)
-	g := l.gallery(3, side, colourSquare(side))
+	g := l.gallery(o, 3, side, colourSquare(side))
 	return newPictureSet(name, l.classes, g, train, g, valid, imageNetMean()).without(f), nil
 }
 

@@ -46,6 +46,16 @@ func (f *faults) tell(err error) error {
 		Do:     "fetch the files again, or allow more to be left out"}
 }
 
+// tellAll tells several.
+func (f *faults) tellAll(errs []error) error {
+	for _, err := range errs {
+		if err := f.tell(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // need notes a fault of a file that the set cannot do without. It returns nil only
 // where all that is wrong is to be listed.
 func (f *faults) need(err error) error {

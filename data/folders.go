@@ -2,15 +2,17 @@ package data
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// pictureFile is one picture of a class folder.
+// pictureFile is one picture of a class folder. There may be millions, so it does not
+// hold what its folder says.
 type pictureFile struct {
-	path  string
+	name  string
 	label int32
 	size  int64 // bytes
 }
@@ -20,6 +22,11 @@ type classFolders struct {
 	dir     string
 	classes []string
 	files   []pictureFile
+}
+
+func (l *classFolders) path(i int) string {
+	f := &l.files[i]
+	return filepath.Join(l.dir, l.classes[f.label], f.name)
 }
 
 // listClasses lists the folders in dir and their pictures, both in the order of
@@ -37,24 +44,34 @@ func listClasses(f *faults, dir, do string) (*classFolders, error) {
 	if err != nil {
 		return nil, systemError(op, dir, err, do)
 	}
-	l := &classFolders{dir: dir}
+	var folders []fs.DirEntry
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		link := e.Type()&os.ModeSymlink != 0
-		if strings.HasPrefix(e.Name(), ".") || !(e.IsDir() || link && isFolder(path)) {
-			continue
+		if !strings.HasPrefix(e.Name(), ".") && (e.IsDir() || isLink(e) && isFolder(filepath.Join(dir, e.Name()))) {
+			folders = append(folders, e)
 		}
-		files, err := listPictures(f, path, do)
-		if err != nil {
+	}
+	listings := make([]listing, len(folders))
+	err = inParallel(len(folders), func(i int) (err error) {
+		listings[i], err = listPictures(op, filepath.Join(dir, folders[i].Name()), do)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	l := &classFolders{dir: dir}
+	for i, e := range folders {
+		if err := f.tellAll(listings[i].wrong); err != nil {
 			return nil, err
 		}
-		if link && len(files) == 0 {
+		files := listings[i].files
+		if isLink(e) && len(files) == 0 {
 			continue
 		}
-		for i := range files {
-			files[i].label = int32(len(l.classes))
+		for k := range files {
+			files[k].label = int32(len(l.classes))
 		}
 		l.classes, l.files = append(l.classes, e.Name()), append(l.files, files...)
+		listings[i].files = nil
 	}
 	if f.verifies() {
 		if err := l.verify(f); err != nil {
@@ -67,6 +84,8 @@ func listClasses(f *faults, dir, do string) (*classFolders, error) {
 	return l, nil
 }
 
+func isLink(e fs.DirEntry) bool { return e.Type()&fs.ModeSymlink != 0 }
+
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
@@ -76,44 +95,45 @@ func isFolder(path string) bool {
 func (l *classFolders) verify(f *faults) error {
 	var kept []pictureFile
 	err := f.verify(len(l.files), func(i int) error {
-		_, err := readPicture(l.files[i].path)
+		_, err := readPicture(l.path(i))
 		return err
 	}, func(i int) { kept = append(kept, l.files[i]) })
 	l.files = kept
 	return err
 }
 
+// listing is what a folder holds: pictures, and what is wrong with others.
+type listing struct {
+	files []pictureFile
+	wrong []error
+}
+
 // listPictures lists the pictures of one folder.
-func listPictures(f *faults, dir, do string) (files []pictureFile, err error) {
-	op := f.op
+func listPictures(op, dir, do string) (l listing, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, systemError(op, dir, err, do)
+		return l, systemError(op, dir, err, do)
 	}
 	for _, e := range entries {
 		if !isPicture(e.Name()) || e.IsDir() {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
-		info, err := os.Stat(path)
-		if err != nil {
-			if err := f.tell(systemError(op, path, err, doPicture)); err != nil {
-				return nil, err
-			}
-			continue
+		info, err := e.Info()
+		if isLink(e) {
+			info, err = os.Stat(path)
 		}
-		if !info.Mode().IsRegular() {
-			continue
+		switch {
+		case err != nil:
+			l.wrong = append(l.wrong, systemError(op, path, err, doPicture))
+		case !info.Mode().IsRegular():
+		case info.Size() == 0:
+			l.wrong = append(l.wrong, &Error{Op: op, Path: path, Kind: Empty, Detail: "the file has 0 bytes", Do: doPicture})
+		default:
+			l.files = append(l.files, pictureFile{name: e.Name(), size: info.Size()})
 		}
-		if info.Size() == 0 {
-			if err := f.tell(&Error{Op: op, Path: path, Kind: Empty, Detail: "the file has 0 bytes", Do: doPicture}); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		files = append(files, pictureFile{path: path, size: info.Size()})
 	}
-	return files, nil
+	return l, nil
 }
 
 // isPicture goes by a file's name.
@@ -122,13 +142,13 @@ func isPicture(name string) bool {
 }
 
 // gallery returns the pictures, each made by fit out of what is in its file.
-func (l *classFolders) gallery(planes, side int, fit func(r *raster) *raster) *gallery {
+func (l *classFolders) gallery(o PictureOptions, planes, side int, fit func(r *raster) *raster) *gallery {
 	labels := make([]int32, len(l.files))
 	for i, f := range l.files {
 		labels[i] = f.label
 	}
 	load := func(i int) ([]byte, error) {
-		r, err := readPicture(l.files[i].path)
+		r, err := readPicture(l.path(i))
 		if err != nil {
 			return nil, err
 		}
@@ -136,9 +156,9 @@ func (l *classFolders) gallery(planes, side int, fit func(r *raster) *raster) *g
 	}
 	identity := func(i int) string {
 		f := l.files[i]
-		return fmt.Sprintf("%s/%s %d", l.classes[f.label], filepath.Base(f.path), f.size)
+		return fmt.Sprintf("%s/%s %d", l.classes[f.label], f.name, f.size)
 	}
-	return newGallery(planes, side, labels, load, identity)
+	return newGallery(o, planes, side, labels, load, identity)
 }
 
 // colourSquare fits a picture for the models of coloured squares.

@@ -1,18 +1,16 @@
 package data
 
 import (
+	"cmp"
 	"io"
 	"runtime"
 	"sync"
 	"sync/atomic"
 )
 
-// galleryCache is how many bytes of decoded pictures a set keeps.
-const galleryCache = 256 << 20
-
 // gallery is labelled pictures of one size that are made when they are asked for:
-// decoded from files, or painted. The first that are made are kept, up to
-// galleryCache bytes, and never given up for others: as each epoch asks for every
+// decoded from files, or painted. The first that are made are kept, up to so many
+// bytes, and never given up for others: as each epoch asks for every
 // picture once, in an order of its own, no picture is likelier than another to be
 // asked for next, and a picture that is kept saves its work once an epoch.
 type gallery struct {
@@ -29,9 +27,9 @@ type gallery struct {
 	room atomic.Int64 // bytes
 }
 
-func newGallery(planes, side int, labels []int32, load func(i int) ([]byte, error), identity func(i int) string) *gallery {
+func newGallery(o PictureOptions, planes, side int, labels []int32, load func(i int) ([]byte, error), identity func(i int) string) *gallery {
 	g := &gallery{planes: planes, side: side, labels: labels, load: load, identity: identity, kept: make([]atomic.Pointer[[]byte], len(labels))}
-	g.room.Store(galleryCache)
+	g.room.Store(cmp.Or(o.Cache, standardCache))
 	return g
 }
 

@@ -57,8 +57,8 @@ func openImageNet(dir string, o PictureOptions, f *faults) (*Set, error) {
 			names[k] = id + " " + words[id]
 		}
 	}
-	return newPictureSet("ImageNet", names, train.gallery(3, side, colourSquare(side)), all(len(train.files)),
-		valid.gallery(3, side, colourSquare(side)), all(len(valid.files)), imageNetMean()).without(f), nil
+	return newPictureSet("ImageNet", names, train.gallery(o, 3, side, colourSquare(side)), all(len(train.files)),
+		valid.gallery(o, 3, side, colourSquare(side)), all(len(valid.files)), imageNetMean()).without(f), nil
 }
 
 // relabel gives the pictures the labels that their folders have among classes.
@@ -67,7 +67,7 @@ func (l *classFolders) relabel(classes []string) error {
 		f := &l.files[i]
 		k, ok := slices.BinarySearch(classes, l.classes[f.label])
 		if !ok {
-			return &Error{Op: opImageNet, Path: filepath.Dir(f.path), Kind: BadLabel, Detail: "there is no folder of that name in train", Do: doImageNet}
+			return &Error{Op: opImageNet, Path: filepath.Join(l.dir, l.classes[f.label]), Kind: BadLabel, Detail: "there is no folder of that name in train", Do: doImageNet}
 		}
 		f.label = int32(k)
 	}

@@ -8,6 +8,8 @@ import (
 	"image"
 	"image/jpeg"
 	"io"
+
+	"optimus/data/baseline"
 )
 
 // Markers of JPEG (ITU-T T.81, table B.1).
@@ -100,6 +102,9 @@ func configJPEG(content []byte) (image.Config, error) {
 // decodeJPEG decodes a picture. Where only the mark of its end is missing and its one
 // scan is whole, it is taken: some cameras and programs leave the mark out.
 func decodeJPEG(content []byte) (image.Image, error) {
+	if img, ok := baseline.Decode(content); ok {
+		return img, nil
+	}
 	img, err := jpeg.Decode(bytes.NewReader(content))
 	if f, ok := readJPEGFrame(content); ok && errors.Is(err, io.ErrUnexpectedEOF) && f.kind < 2 && f.scanned == f.components {
 		closed := append(content[:len(content):len(content)], 0xff, markEOI)

@@ -139,8 +139,8 @@ func TestMakePictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts, sides := map[int32]int{}, map[int]bool{}
-	for _, f := range l.files {
-		r, err := readPicture(f.path)
+	for i, f := range l.files {
+		r, err := readPicture(l.path(i))
 		if err != nil || r.planes != 1 || min(r.width, r.height) < 24 || max(r.width, r.height) > 422 {
 			t.Fatalf("%+v, %v", r, err)
 		}

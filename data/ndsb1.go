@@ -44,7 +44,7 @@ func openNDSB1(dir string, o PictureOptions, f *faults) (*Set, error) {
 			return nil, err
 		}
 	}
-	g := l.gallery(1, side, func(r *raster) *raster { return r.grey().squeezed(side) })
+	g := l.gallery(o, 1, side, func(r *raster) *raster { return r.grey().squeezed(side) })
 	train, valid := part(len(l.files), 4, o.Seed)
 	return newPictureSet("NDSB1", l.classes, g, train, g, valid, ndsb1Levels()).without(f), nil
 }
@@ -82,11 +82,14 @@ func verifyTest(dir string, f *faults) error {
 	if _, err := os.Stat(test); err != nil {
 		return nil
 	}
-	files, err := listPictures(f, test, doNDSB1)
+	l, err := listPictures(f.op, test, doNDSB1)
+	if err == nil {
+		err = f.tellAll(l.wrong)
+	}
 	if err != nil {
 		return err
 	}
-	return (&classFolders{files: files}).verify(f)
+	return (&classFolders{dir: test, classes: []string{""}, files: l.files}).verify(f)
 }
 
 func ndsb1Levels() *levels { return shift([3]float64{128, 128, 128}, 128) }

@@ -140,15 +140,12 @@ func planesOf(img image.Image) *raster {
 		}
 		return r
 	}
+	if m, ok := img.(*image.YCbCr); ok {
+		r.fill(m)
+		return r
+	}
 	for y := range r.height {
 		row := r.pixels[y*r.width:]
-		if m, ok := img.(*image.YCbCr); ok {
-			for x := range r.width {
-				c := m.COffset(b.Min.X+x, b.Min.Y+y)
-				row[x], row[area+x], row[2*area+x] = fromYCbCr(m.Y[m.YOffset(b.Min.X+x, b.Min.Y+y)], m.Cb[c], m.Cr[c])
-			}
-			continue
-		}
 		for x := range r.width { // without regard to transparency
 			c := color.NRGBAModel.Convert(img.At(b.Min.X+x, b.Min.Y+y)).(color.NRGBA)
 			if row[x] = c.R; r.planes == 3 {
@@ -162,6 +159,28 @@ func planesOf(img image.Image) *raster {
 func isGrey(img image.Image) bool {
 	m := img.ColorModel()
 	return m == color.GrayModel || m == color.Gray16Model
+}
+
+// fill takes the pixels of a picture of the same size.
+func (r *raster) fill(m *image.YCbCr) {
+	area, left := r.width*r.height, m.Rect.Min.X
+	shift := 0 // 1<<shift pixels of a row share their chroma
+	switch m.SubsampleRatio {
+	case image.YCbCrSubsampleRatio422, image.YCbCrSubsampleRatio420:
+		shift = 1
+	case image.YCbCrSubsampleRatio411, image.YCbCrSubsampleRatio410:
+		shift = 2
+	}
+	for y := range r.height {
+		red, green, blue := r.pixels[y*r.width:][:r.width], r.pixels[area+y*r.width:][:r.width], r.pixels[2*area+y*r.width:][:r.width]
+		luma := m.Y[m.YOffset(left, m.Rect.Min.Y+y):][:r.width]
+		chroma := m.COffset(left, m.Rect.Min.Y+y) - left>>shift
+		cb, cr := m.Cb, m.Cr
+		for x, v := range luma {
+			c := chroma + (left+x)>>shift
+			red[x], green[x], blue[x] = fromYCbCr(v, cb[c], cr[c])
+		}
+	}
 }
 
 // fromYCbCr is JFIF's conversion, each colour rounded to the nearest as libjpeg does it.

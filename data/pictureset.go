@@ -22,7 +22,14 @@ type PictureOptions struct {
 	// opening, so that all who open the set have the same examples. 0 refuses the
 	// first, when it is asked for.
 	Skip int
+	// Cache is how many bytes of scaled pictures are kept; ImageNet keeps as many for
+	// each of its two parts. 0 is 256 MiB, which holds 1,365 of 256 × 256; a negative
+	// number keeps none.
+	Cache int64
 }
+
+// standardCache is what Cache stands for where it is 0.
+const standardCache = 256 << 20
 
 const sideLimit = 1 << 12
 

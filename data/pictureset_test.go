@@ -227,13 +227,12 @@ func TestGalleryKeepsWithinItsRoom(t *testing.T) {
 	const n, room = 50, 20
 	var lock sync.Mutex
 	loads := map[int]int{}
-	g := newGallery(1, 2, make([]int32, n), func(i int) ([]byte, error) {
+	g := newGallery(PictureOptions{Cache: room * 4}, 1, 2, make([]int32, n), func(i int) ([]byte, error) {
 		lock.Lock()
 		defer lock.Unlock()
 		loads[i]++
 		return []byte{byte(i), 0, 0, 1}, nil
 	}, func(i int) string { return fmt.Sprint(i) })
-	g.room.Store(room * 4)
 	s := &gallerySplit{g, all(n), shift([3]float64{}, 1)}
 	var group sync.WaitGroup
 	for range 4 {

@@ -4,13 +4,17 @@ package data
 type span struct{ from, size int }
 
 // taps say how one pixel of a scaled row is made: the sum of weight[i] times
-// pixel from+i. The weights add up to one, 1<<16.
+// pixel from+i. The weights add up to one, 1<<16; zeros behind them make their number
+// a multiple of tapGroup, and may reach over the end of the row.
 type taps struct {
 	from   int
 	weight []uint32
 }
 
-const one = 1 << 16
+const (
+	one      = 1 << 16
+	tapGroup = 4
+)
 
 // scaling returns the taps that scale a part of a side to n pixels by a triangle
 // filter: linear interpolation when it grows, and when it shrinks a weighted mean
@@ -46,7 +50,7 @@ func scaling(part span, n int) []taps {
 
 // normalised scales weights to the sum one; what rounding leaves goes to the largest.
 func normalised(raw []int, sum int) []uint32 {
-	weights := make([]uint32, len(raw))
+	weights := make([]uint32, (len(raw)+tapGroup-1)/tapGroup*tapGroup)
 	rest, top := one, 0
 	for i, w := range raw {
 		weights[i] = uint32((w*one + sum/2) / sum)
@@ -65,25 +69,24 @@ func (r *raster) scaled(xs, ys span, width, height int) *raster {
 	across, down := scaling(xs, width), scaling(ys, height)
 	out := &raster{r.planes, width, height, make([]byte, r.planes*width*height)}
 	rows, sums := make([]uint16, ys.size*width), make([]uint32, width)
+	pair := make([]uint64, r.width+tapGroup) // with zeros behind
 	for p := range r.planes {
-		for y := range ys.size {
-			row := r.pixels[(p*r.height+ys.from+y)*r.width:][:r.width]
-			for x, t := range across {
-				sum := uint32(1 << 7)
-				for i, w := range t.weight {
-					sum += w * uint32(row[t.from+i])
-				}
-				rows[y*width+x] = uint16(sum >> 8)
-			}
+		for y := 0; y < ys.size; y += 2 {
+			below := min(y+1, ys.size-1)
+			from := r.pixels[(p*r.height+ys.from)*r.width:]
+			pack(pair, from[y*r.width:][:r.width], from[below*r.width:][:r.width])
+			scalePair(rows[y*width:][:width], rows[below*width:][:width], pair, across)
 		}
 		for y, t := range down {
 			for x := range sums {
 				sums[x] = 1 << 23
 			}
-			for i, w := range t.weight {
-				for x, v := range rows[(t.from-ys.from+i)*width:][:width] {
-					sums[x] += w * uint32(v)
+			for i := 0; i < len(t.weight); i += tapGroup {
+				var from [tapGroup][]uint16
+				for k := range from { // a row over the end has the weight 0: any will do
+					from[k] = rows[min(t.from-ys.from+i+k, ys.size-1)*width:][:width]
 				}
+				addRows(sums, (*[tapGroup]uint32)(t.weight[i:]), &from)
 			}
 			dst := out.pixels[(p*height+y)*width:][:width]
 			for x, sum := range sums {
@@ -92,6 +95,37 @@ func (r *raster) scaled(xs, ys span, width, height int) *raster {
 		}
 	}
 	return out
+}
+
+// pack puts two rows into one, as the halves of words, which no sum overflows: a
+// multiplication then serves both.
+func pack(dst []uint64, a, b []byte) {
+	b, dst = b[:len(a)], dst[:len(a)]
+	for x, v := range a {
+		dst[x] = uint64(v) | uint64(b[x])<<32
+	}
+}
+
+// scalePair scales two packed rows to as many pixels as there are taps.
+func scalePair(a, b []uint16, pair []uint64, across []taps) {
+	a, b = a[:len(across)], b[:len(across)]
+	for x := range across {
+		t := &across[x]
+		sum := uint64(1<<7 | 1<<39)
+		from := pair[t.from:]
+		for w := t.weight; len(w) >= tapGroup && len(from) >= tapGroup; from, w = from[tapGroup:], w[tapGroup:] {
+			sum += uint64(w[0])*from[0] + uint64(w[1])*from[1] + uint64(w[2])*from[2] + uint64(w[3])*from[3]
+		}
+		a[x], b[x] = uint16(sum>>8), uint16(sum>>40)
+	}
+}
+
+// addRows adds rows, each by its weight.
+func addRows(sums []uint32, w *[tapGroup]uint32, from *[tapGroup][]uint16) {
+	a, b, c, d := from[0][:len(sums)], from[1][:len(sums)], from[2][:len(sums)], from[3][:len(sums)]
+	for x := range sums {
+		sums[x] += w[0]*uint32(a[x]) + w[1]*uint32(b[x]) + w[2]*uint32(c[x]) + w[3]*uint32(d[x])
+	}
 }
 
 // square returns the middle of the picture, as wide as its shorter side, at

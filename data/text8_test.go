@@ -62,12 +62,12 @@ func TestText8Zip(t *testing.T) {
 	text := " Caf\u00e9 1999\tCAFE\n" + strings.Repeat(" the cat sat on the mat", 10)
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	for name, content := range map[string]string{"readme": "x", text8File: text} {
-		f, err := w.Create(name)
+	for _, file := range [][2]string{{"readme", "x"}, {text8File, text}} {
+		f, err := w.Create(file[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Write([]byte(content))
+		f.Write([]byte(file[1]))
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,18 @@ import (
 // embedding [V,300] (by rows); three convolutions over 3, 4 and 5 words, 100
 // filters each: 90,000 + 100, 120,000 + 100, 150,000 + 100; the classifier 600 + 2.
 func cnnRand() Workload {
+	w := sentences(300, 100, 18764)
+	w.tiny = func() Workload {
+		t := shrunk(sentences(32, 16, 4000), 12, 50)
+		t.Optimizer.LR = 0.002
+		return t
+	}
+	return w
+}
+
+// sentences has words of so many values and so many filters of each length; its
+// full data set so many words.
+func sentences(width, filters, vocabulary int) Workload {
 	optimizer := optim.Default(optim.RMSProp)
 	optimizer.LR = 0.0005
 	return Workload{
@@ -25,19 +37,18 @@ func cnnRand() Workload {
 			if err := want(ok, "cnn-rand", s, "classes, a vocabulary and sentences of at least 5 words"); err != nil {
 				return nil, err
 			}
-			return textCNN(len(s.Vocabulary), s.SequenceLength, len(s.Classes))
+			return textCNN(width, filters, len(s.Vocabulary), s.SequenceLength, len(s.Classes))
 		},
 		// The paper's 6.0 M parameters mean some 18,764 words; the longest sentence
 		// of MR has 59.
-		Full:      func() (*compute.Program, error) { return textCNN(18764, 59, 2) },
+		Full:      func() (*compute.Program, error) { return textCNN(width, filters, vocabulary, 59, 2) },
 		Optimizer: optimizer, Batch: 50, Epochs: 200,
 	}
 }
 
 // textCNN classifies sentences of length words of a vocabulary. ReLU comes after
 // the maximum over time, where it does the same on fewer values.
-func textCNN(vocabulary, length, classes int) (*compute.Program, error) {
-	const width, filters = 300, 100
+func textCNN(width, filters, vocabulary, length, classes int) (*compute.Program, error) {
 	init := optim.Init{Kind: optim.Uniform, Scale: 0.1} // biases start at zero
 	n := nn.New("cnn-rand")
 	words := n.Embedding("embed", n.Ints("tokens", length, vocabulary), width, init)

@@ -105,7 +105,7 @@ func TestImageSettings(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	for _, name := range append(images(), slices.Collect(maps.Keys(sequences()))...) {
+	for _, name := range append(append(images(), "cnn-rand"), slices.Collect(maps.Keys(sequences()))...) {
 		w := lookup(t, name)
 		if full, err := w.At(""); err != nil || full.Batch != w.Batch {
 			t.Errorf("%s: %v", name, err)
@@ -129,7 +129,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s: error %v, want one that tells the sizes", name, err)
 		}
 	}
-	if _, err := lookup(t, "cnn-rand").At(models.Tiny); err == nil || !strings.Contains(err.Error(), "cnn-rand") {
+	if _, err := lookup(t, "cifar-small").At(models.Tiny); err == nil || !strings.Contains(err.Error(), "cifar-small") {
 		t.Errorf("error %v, want one that names the workload", err)
 	}
 }

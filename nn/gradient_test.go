@@ -74,6 +74,11 @@ var nets = map[string]func(n *nn.Net){
 		x = n.BatchNorm("bn2", n.Dense("b", n.Flatten(n.ReLU(x)), 6, weights))
 		n.SoftmaxCrossEntropy(n.Dense("c", x, 3, weights), n.Ints("label", 1, 3))
 	},
+	"batch norm of the data": func(n *nn.Net) {
+		x := n.Normalise("data", n.Floats("x", 4, 7, 6), nn.Norm{FixGamma: true})
+		x = n.Conv2D("a", x, nn.Conv{Filters: 6, Window: compute.Window{KH: 5, KW: 3, StrideH: 2, PadH: 3, PadW: 1}, Groups: 2, Init: weights})
+		n.SoftmaxCrossEntropy(n.Dense("d", n.Flatten(n.ReLU(x)), 3, weights), n.Ints("label", 1, 3))
+	},
 	"pools": func(n *nn.Net) {
 		x := n.Conv2D("a", n.Floats("x", 2, 7, 7), nn.Conv{Filters: 3, Kernel: 3, Pad: 1, Init: weights})
 		a, b, c := n.MaxPool(x, 3, 2), n.AvgPool(x, 2, 2), n.GlobalAvgPool(x)

@@ -13,9 +13,9 @@ import (
 	"optimus/nn"
 )
 
-// BO-35: sizes of zero are errors of the model, sizes of one are sizes like others.
-// (Batches of one and layers of one cell: "one of everything" in TestGradients.)
-func TestSizesOfZeroAndOne(t *testing.T) {
+// TestBO35_SizesOfZeroAndOne: sizes of zero are errors of the model, sizes of one are
+// sizes like others. (Batches of one and layers of one cell: "one of everything" in TestGradients.)
+func TestBO35_SizesOfZeroAndOne(t *testing.T) {
 	for _, shape := range [][]int{{}, {0}, {1}, {1, 1}, {2, 0}, {0, 3}, {1, 5, 1}} {
 		for name, layer := range map[string]func(n *nn.Net, x *nn.Value) *nn.Value{
 			"dense":   func(n *nn.Net, x *nn.Value) *nn.Value { return n.Dense("a", x, 2, weights) },
@@ -54,9 +54,10 @@ func TestSizesOfZeroAndOne(t *testing.T) {
 	}
 }
 
-// BO-36: workers whose data differ agree on the statistics of batch norms: they are
-// averaged like gradients, so that whoever evaluates with them predicts the same.
-func TestBatchNormStatisticsAreShared(t *testing.T) {
+// TestBO36_BatchNormStatisticsAreShared: workers whose data differ agree on the statistics
+// of batch norms, which are averaged like gradients, so that whoever evaluates with them
+// predicts the same.
+func TestBO36_BatchNormStatisticsAreShared(t *testing.T) {
 	n := nn.New("norms")
 	x := n.Conv2D("a", n.Floats("x", 1, 6, 6), nn.Conv{Filters: 4, Kernel: 3, Pad: 1, NoBias: true, Init: nn.He(9)})
 	x = n.ReLU(n.BatchNorm("bn", x))

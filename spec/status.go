@@ -112,7 +112,7 @@ type RescaleReport struct {
 	ElementsMoved int64 `json:"elements_moved"`
 	BytesMoved    int64 `json:"bytes_moved"`
 	AuxBytesMoved int64 `json:"aux_bytes_moved"`
-	Moves         int   `json:"moves"` // ranges that moved
+	Moves         int   `json:"moves,omitempty"` // ranges that moved; known while the job runs
 	// StateDigest is over parameters and optimizer state at the boundary, the
 	// same before and after.
 	StateDigest string `json:"state_digest,omitempty"`

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -77,5 +78,26 @@ func TestStalenessBound(t *testing.T) {
 	counts, _, _ := run(spec.ASP, 0)
 	if fast, slow := counts[0].Load(), counts[2].Load(); fast < 3*slow {
 		t.Errorf("asp: the fast worker made %d steps, the slow one %d: it waited", fast, slow)
+	}
+}
+
+// TestSSPOutlivesHalts: a checkpoint after nearly every push halts the workers in
+// the midst of steps, which are given up. Their clocks must not count these, or all
+// would wait at the bound of staleness.
+func TestSSPOutlivesHalts(t *testing.T) {
+	const steps = 30
+	j := newJob(t, spec.InProc, 2, 2, steps)
+	j.spec.Mode, j.spec.Staleness, j.spec.Workload, j.spec.CheckpointEvery = spec.SSP, 1, "", 1
+	j.o.Task = many(1000, 4)
+	j.o.Slow = slowWorker(1, 5*time.Millisecond, make([]atomic.Int64, 2))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	j.start(ctx)
+	r, err := j.wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Steps != steps {
+		t.Errorf("%d steps, want %d", r.Steps, steps)
 	}
 }

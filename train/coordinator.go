@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"optimus/data/order"
 	"optimus/elastic"
 	"optimus/elastic/checkpoint"
 	"optimus/internal/failure"
@@ -291,10 +292,15 @@ func writeManifest(l *layout, t *Task, s elastic.SnapshotTaken) (dir, sha string
 	if m.Spec, err = json.Marshal(l.Job); err != nil {
 		return dir, "", err
 	}
+	at, err := order.StepCursor(l.Plan, s.Step)
 	if s.Ledger != nil {
-		if m.Cursor, err = json.Marshal(s.Ledger); err != nil {
-			return dir, "", err
-		}
+		at, err = order.LedgerCursor(s.Ledger), nil
+	}
+	if err == nil {
+		m.Cursor, err = json.Marshal(at)
+	}
+	if err != nil {
+		return dir, "", err
 	}
 	if err := checkpoint.Commit(checkpoint.OS{}, dir, m); err != nil {
 		return dir, "", err

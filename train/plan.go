@@ -72,6 +72,16 @@ func newLayout(j spec.TrainingJob, t *Task) (*layout, error) {
 	return l, nil
 }
 
+// examples returns how many examples the first so many steps take. A step of asp
+// and ssp is one push, which is a batch at most.
+func (l *layout) examples(steps int64) int64 {
+	if l.Job.Mode != spec.BSP {
+		return steps * int64(l.Plan.Batch)
+	}
+	epoch, _, hi := l.Plan.Positions(steps)
+	return int64(epoch)*int64(l.Plan.Examples) + int64(hi)
+}
+
 func (l *layout) mode() elastic.Mode { return elastic.Mode(l.Job.Mode) }
 
 // store is the configuration of a server's pieces.

@@ -3,6 +3,7 @@ package train
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -69,6 +70,40 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	}
 	if _, _, err := FindCheckpoint(o.Root, "mine"); err != nil {
 		t.Errorf("after a refused start: %v", err)
+	}
+}
+
+// What a job says of itself is checked before anything starts: a task of one's own
+// lends it only a name.
+func TestJobIsValidated(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*spec.TrainingJob)
+		want  string
+	}{
+		"staleness": {func(j *spec.TrainingJob) { j.Mode = spec.SSP }, "staleness is 0; allowed: 1 to"},
+		"name":      {func(j *spec.TrainingJob) { j.Name = "../x" }, `name is "../x"`},
+		"mode":      {func(j *spec.TrainingJob) { j.Mode = "" }, `mode is ""`},
+	} {
+		for _, own := range []bool{true, false} {
+			o, j := testOptions(t), testJob(1, 2)
+			if o.Task = lin1(1, 2); !own {
+				o.Task, j.Workload = nil, "cnn-rand"
+			}
+			c.spoil(&j)
+			_, err := Run(t.Context(), j, o)
+			if failure.KindOf(err) != failure.InvalidArgument || !strings.Contains(fmt.Sprint(err), c.want) {
+				t.Errorf("%s, own task %v: %v, want %q", name, own, err, c.want)
+			}
+			if left, err := os.ReadDir(o.Root); err != nil || len(left) > 0 {
+				t.Errorf("%s: it left %v, %v", name, left, err)
+			}
+		}
+	}
+	o := testOptions(t)
+	o.Task = lin1(1, 2)
+	o.Task.Name = ""
+	if r, err := Run(t.Context(), testJob(1, 1), o); err != nil || r.Job != "task-1" {
+		t.Errorf("a task without a name: job %q, %v", r.Job, err)
 	}
 }
 

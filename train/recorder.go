@@ -63,7 +63,7 @@ func newRecorder(l *layout, t *Task, out *telemetry.Writer, notify func(spec.Sta
 	now := time.Now()
 	r := &recorder{layout: l, metric: t.Metric, out: out, notify: notify, members: map[elastic.Member]*spec.Member{}, watch: make(chan struct{}),
 		started: now, last: now, phases: map[int][]mark{}, answers: map[int64]spec.RescaleReport{}}
-	r.examples = from * int64(l.Plan.Batch)
+	r.examples = l.examples(from)
 	r.status = spec.Status{Job: l.Job.Name, Workload: l.Job.Workload, State: spec.Starting, Steps: int(min(l.Steps, 1<<31)), Epochs: l.Epochs,
 		Step: int(from), Epoch: float64(r.examples) / float64(max(l.Plan.Examples, 1)), Updated: now, Members: []spec.Member{}, Rescales: []spec.RescaleReport{}}
 	if l.Job.Mode != spec.BSP && l.Job.Steps == 0 {
@@ -331,7 +331,7 @@ func (r *recorder) committed(e elastic.Event) {
 	}
 	r.status.Servers, r.status.Workers, r.status.Generation = len(g.Servers), len(g.Workers), uint64(g.Number)
 	if e.Step < int64(r.status.Step) { // went back: what came after is void
-		r.examples = e.Step * int64(r.layout.Plan.Batch)
+		r.examples = r.layout.examples(e.Step)
 		r.status.Step = int(e.Step)
 	}
 	if t.From != t.To && t.Source == elastic.FromPeers {

@@ -85,7 +85,7 @@ func CheckpointRoot(d *rundir.Dir) (string, error) {
 // telemetry and log.
 func (c *coordinator) findCheckpoint(gen int) {
 	c.onDisk(func() {
-		found, damaged, err := newestWhole(c.layout.Checkpoints, c.first, c.from)
+		found, damaged, err := newestWhole(c.layout.Checkpoints, c.first, c.from, c.layout.Plan)
 		c.post(func() {
 			for _, d := range damaged {
 				c.log.Warn("checkpoint is damaged and passed over", "dir", d.Dir, "step", d.Step, "why", d.Err)
@@ -106,10 +106,10 @@ func (c *coordinator) findCheckpoint(gen int) {
 // it was written, or else the one that the run began from. Of this run are those
 // in root with a sequence of at least first: what else lies there may belong to a
 // history that the run does not go on with.
-func newestWhole(root string, first int64, from *elastic.Newest) (found *elastic.Newest, damaged []checkpoint.Info, err error) {
+func newestWhole(root string, first int64, from *elastic.Newest, plan order.Plan) (found *elastic.Newest, damaged []checkpoint.Info, err error) {
 	info, damaged, err := checkpoint.NewestVerified(checkpoint.OS{}, root, first)
 	if err == nil {
-		found, err = goingOn(info.Dir, info.Manifest)
+		found, err = goingOn(info.Dir, info.Manifest, plan)
 		return found, damaged, err
 	}
 	if from != nil {
@@ -126,13 +126,17 @@ func newestWhole(root string, first int64, from *elastic.Newest) (found *elastic
 }
 
 // goingOn is what the controller must know of a checkpoint to go on from it.
-func goingOn(dir string, m *checkpoint.Manifest) (*elastic.Newest, error) {
+func goingOn(dir string, m *checkpoint.Manifest, plan order.Plan) (*elastic.Newest, error) {
 	n := &elastic.Newest{Step: m.Step, Dir: dir}
 	if len(m.Cursor) == 0 {
-		return n, nil
+		return n, nil // of a synchronous job, before those had a cursor
 	}
-	n.Ledger = new(order.Ledger)
-	return n, json.Unmarshal(m.Cursor, n.Ledger)
+	var at order.Cursor
+	if err := json.Unmarshal(m.Cursor, &at); err != nil {
+		return nil, err
+	}
+	n.Ledger = at.Ledger()
+	return n, at.Fits(plan)
 }
 
 // onDisk runs fn on a goroutine of its own, after those that were given before

@@ -2,6 +2,7 @@ package train
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -15,9 +16,12 @@ import (
 	"slices"
 	"time"
 
+	"optimus/compute/optim"
+	"optimus/data/order"
 	"optimus/elastic"
 	"optimus/elastic/checkpoint"
 	"optimus/internal/failure"
+	"optimus/internal/level"
 	"optimus/internal/rpc"
 	"optimus/internal/rundir"
 	"optimus/spec"
@@ -106,13 +110,24 @@ type run struct {
 func prepare(j spec.TrainingJob, o Options) (r *run, err error) {
 	o.Tune = o.Tune.withDefaults()
 	r = &run{o: o, task: o.Task}
+	if r.task != nil && j.Workload == "" {
+		j.Workload = cmp.Or(r.task.Name, "task")
+	}
+	if err := validate(j); err != nil {
+		return nil, err
+	}
+	if _, err := level.Current(); err != nil {
+		return nil, failure.E("train", "", failure.InvalidArgument, err, "")
+	}
 	if r.task == nil {
 		if r.task, err = Open(j); err != nil {
 			return nil, err
 		}
 	}
-	if j.Workload == "" {
-		j.Workload = r.task.Name
+	if j.Launch == spec.Process {
+		if err := launchable(r.task, o); err != nil {
+			return nil, err
+		}
 	}
 	if r.layout, err = newLayout(j, r.task); err != nil {
 		return nil, err
@@ -126,6 +141,31 @@ func prepare(j spec.TrainingJob, o Options) (r *run, err error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// validate checks the job alone; a name that is not given is chosen later.
+func validate(j spec.TrainingJob) error {
+	subject := j.Name
+	if j.Name == "" {
+		j.Name = "unnamed"
+	}
+	if err := j.Validate(); err != nil {
+		return failure.E("train", subject, failure.InvalidArgument, err, "")
+	}
+	return nil
+}
+
+// launchable refuses processes that could not be members of the job.
+func launchable(t *Task, o Options) error {
+	given := slices.IndexFunc(t.Params, func(p optim.Param) bool { return p.Init.Kind == optim.Given })
+	switch {
+	case len(o.Child) == 0:
+		return failure.E("train", "launch process", failure.InvalidArgument, errors.New("Options.Child does not say how this program becomes a member"),
+			"give arguments with which its main calls RunMember, or set launch inproc")
+	case given >= 0:
+		return failure.E("train", t.Params[given].Name, failure.InvalidArgument, errors.New("its starting values are in the memory of this process, which servers in others do not share"), "set launch inproc")
+	}
+	return nil
 }
 
 // openDir finds or makes the run's folder and locks it.
@@ -197,14 +237,14 @@ func (r *run) resume() error {
 	if m.Workload != j.Workload {
 		return failure.E("resume", dir, failure.Conflict, fmt.Errorf("it is a checkpoint of %s, not of %s", m.Workload, j.Workload), "name the workload it was made with")
 	}
-	if err := m.CheckModel(r.layout.arrays()); err != nil {
-		return err
-	}
-	if m.DataFingerprint != "" && m.DataFingerprint != r.task.Fingerprint {
-		return failure.E("resume", dir, failure.Conflict, errors.New("the data are not those that the job was trained on"), "give the same --data and --seed")
-	}
 	if m.Seed != r.layout.Plan.Seed || m.Batch != r.layout.Plan.Batch {
 		return failure.E("resume", dir, failure.Conflict, fmt.Errorf("its seed %d and batch %d decide which examples come next; these are %d and %d", m.Seed, m.Batch, r.layout.Plan.Seed, r.layout.Plan.Batch), "resume with the same --seed and --batch")
+	}
+	if m.DataFingerprint != "" && m.DataFingerprint != r.task.Fingerprint {
+		return failure.E("resume", dir, failure.Conflict, errors.New("the data are not those that the job was trained on"), "give the same --data, and --overfit if it was given")
+	}
+	if err := m.CheckModel(r.layout.arrays()); err != nil {
+		return err
 	}
 	if slots := r.layout.Optimizer.SlotNames(); !slices.Equal(m.Slots, slots) {
 		return failure.E("resume", dir, failure.Conflict, fmt.Errorf("it holds the optimizer's state %v, and optimizer %s has %v", m.Slots, r.layout.Optimizer.Kind, slots), "resume with the --optimizer that it was made with")
@@ -212,7 +252,11 @@ func (r *run) resume() error {
 	if (m.Mode == string(spec.BSP)) != (j.Mode == spec.BSP) {
 		return failure.E("resume", dir, failure.Conflict, fmt.Errorf("it is of a job with mode %s, whose account of the data mode %s cannot use", m.Mode, j.Mode), "resume with --mode "+m.Mode)
 	}
-	if r.from, err = goingOn(dir, m); err != nil {
+	r.from, err = goingOn(dir, m, r.layout.Plan)
+	if errors.Is(err, order.ErrOtherPlan) {
+		return failure.E("resume", dir, failure.Conflict, err, "")
+	}
+	if err != nil {
 		return failure.E("resume", dir, failure.Corrupt, err, "resume from an older checkpoint")
 	}
 	if r.from.Ledger != nil {

@@ -3,7 +3,6 @@ package train
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"optimus/compute"
 	"optimus/compute/cpu"
@@ -138,11 +137,10 @@ func (t *Task) optimizer(j spec.TrainingJob, perEpoch int64) (optim.Config, erro
 // programModel runs a compiled Program on the examples of a data set.
 type programModel struct {
 	compute.Executable
-	set    *data.Set
-	raw    data.Batch
-	batch  compute.Batch
-	loaded []int // the examples in batch
-	epoch  int   // that they are of, -1 in an evaluation
+	batches   *data.Prefetch
+	batch     compute.Batch
+	nextEpoch int // and examples that probably follow those of the running step
+	next      []int
 }
 
 func newProgramModel(p *compute.Program, set *data.Set, capacity int) (worker.Model, error) {
@@ -150,33 +148,37 @@ func newProgramModel(p *compute.Program, set *data.Set, capacity int) (worker.Mo
 	if err != nil {
 		return nil, err
 	}
-	return &programModel{Executable: exe, set: set}, nil
+	return &programModel{Executable: exe, batches: data.NewPrefetch(set, 1)}, nil
 }
 
-// evaluation takes the place of an epoch's number.
-const evaluation = -1
+// Next notes what the step behind the running one will probably train on.
+func (m *programModel) Next(epoch int, ids []int) {
+	m.nextEpoch, m.next = epoch, append(m.next[:0], ids...)
+}
 
-// load fills the batch with examples, unless it holds them already.
+// load fills the batch with examples, unless it holds them already, and lets those of
+// the next step be filled meanwhile.
 func (m *programModel) load(epoch int, ids []int) error {
-	if len(ids) > 0 && m.epoch == epoch && slices.Equal(m.loaded, ids) {
-		return nil
-	}
-	split := m.set.Valid
-	if epoch != evaluation {
-		split = data.InEpoch(m.set.Train, epoch)
-	}
-	m.loaded = m.loaded[:0]
-	if err := split.Fill(ids, &m.raw); err != nil {
+	raw, err := m.batches.Batch(epoch, ids)
+	if err != nil {
 		return err
 	}
-	models.Convert(&m.batch, &m.raw)
-	m.loaded, m.epoch = append(m.loaded, ids...), epoch
+	models.Convert(&m.batch, raw)
+	if epoch != data.Evaluation && len(m.next) > 0 {
+		m.batches.Ahead(m.nextEpoch, m.next)
+	}
 	return nil
+}
+
+// Close ends the executable's threads and the reading ahead.
+func (m *programModel) Close() {
+	m.batches.Close()
+	m.Executable.Close()
 }
 
 func (m *programModel) Rows(block, epoch int, ids []int, training bool) ([]int32, error) {
 	if !training {
-		epoch = evaluation
+		epoch = data.Evaluation
 	}
 	if err := m.load(epoch, ids); err != nil {
 		return nil, err
@@ -192,7 +194,7 @@ func (m *programModel) Train(seed uint64, epoch int, ids []int) (compute.Result,
 }
 
 func (m *programModel) Evaluate(ids []int) (compute.Result, error) {
-	if err := m.load(evaluation, ids); err != nil {
+	if err := m.load(data.Evaluation, ids); err != nil {
 		return compute.Result{}, err
 	}
 	return m.Executable.Evaluate(&m.batch)

@@ -106,6 +106,108 @@ func TestIdleClock(t *testing.T) {
 	}
 }
 
+// A step that is given up before its push leaves no trace in the clock: pulls that
+// name a later one than the servers have seen would, a few times in a row, wait at
+// the bound of staleness for a push that this worker alone can make.
+func TestClockCountsPushes(t *testing.T) {
+	pulls, computing := make(chan call), make(chan struct{})
+	release := make(chan struct{})
+	w := begin(t, 0, mode(elastic.SSP), func(w *running, _ *worker.Config) {
+		w.hold = func(ctx context.Context, c call) error {
+			switch c.What {
+			case "pull":
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				select {
+				case pulls <- c: // the test lets it through
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			case "train":
+				computing <- struct{}{}
+				<-release
+			}
+			return nil
+		}
+	})
+	resume := func() {
+		t.Helper()
+		w.next(elastic.Halted)
+		w.tell(elastic.Message{Kind: elastic.Resume, Gen: 1})
+		w.next(elastic.WantChunk)
+	}
+	halt := elastic.Message{Kind: elastic.Halt, Gen: 1, Source: elastic.FromSelf}
+	first := elastic.Stamp{Step: 1, Sequence: 1}
+	w.rule(nil, generation(1, members()[0]), 0)
+	w.next(elastic.WantChunk)
+	work := func() {
+		t.Helper()
+		w.tell(give(0, 8, 10)) // ends an idle step that waits for its pull, if it came so far
+		w.settle()
+	}
+	work()
+	for range 3 {
+		if c := receive(t, pulls, "a pull"); c.Stamp != first {
+			t.Errorf("a pull with stamp %+v, want %+v", c.Stamp, first)
+		}
+		receive(t, computing, "a gradient")
+		w.tell(halt) // ends a step that computes
+		w.settle()
+		release <- struct{}{}
+		resume()
+		work()
+		w.tell(halt) // ends a step that waits for its pull, likewise
+		resume()
+		work()
+	}
+	for n := int64(1); n <= 2; n++ {
+		want := elastic.Stamp{Step: n, Sequence: n}
+		if c := receive(t, pulls, "a pull"); c.Stamp != want {
+			t.Errorf("a pull with stamp %+v, want %+v", c.Stamp, want)
+		}
+		receive(t, computing, "a gradient")
+		release <- struct{}{}
+		if m := w.next(elastic.Progress); m.Step != n {
+			t.Errorf("push %d is reported as step %d", n, m.Step)
+		}
+	}
+	w.dismiss()
+	if pushes := w.recorded("push"); len(pushes) != 2 || pushes[0].Stamp != first {
+		t.Errorf("pushes %+v, want two", pushes)
+	}
+}
+
+// A push that has begun may be on some pieces: one that is cut off keeps its
+// number, and the next one has another.
+func TestCutOffPushKeepsItsNumber(t *testing.T) {
+	under := make(chan call, 4)
+	w := begin(t, 0, mode(elastic.ASP), held("push", func(ctx context.Context, c call) error {
+		if under <- c; c.Gen == 1 {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		return nil
+	}))
+	w.rule(nil, generation(1, members()[0]), 0)
+	w.next(elastic.WantChunk)
+	w.tell(give(0, 8, 10))
+	receive(t, under, "the push that is cut off")
+	w.tell(elastic.Message{Kind: elastic.Halt, Gen: 1, Source: elastic.FromCheckpoint})
+	w.next(elastic.Halted)
+	w.rule(generation(1, members()[0]), generation(2, members()[0]), 0)
+	w.next(elastic.WantChunk)
+	again := give(0, 2, 10)
+	again.Gen = 2
+	w.tell(again)
+	if c := receive(t, under, "the push of the next generation"); c.Stamp.Sequence != 2 {
+		t.Errorf("sequence %d, want 2", c.Stamp.Sequence)
+	}
+	w.next(elastic.Progress)
+	w.next(elastic.WantChunk)
+	w.dismiss()
+}
+
 // A gradient that is not finite is reported and left out whole; the clock moves
 // on and the next share counts.
 func TestNonFiniteIsLeftOut(t *testing.T) {

@@ -52,8 +52,9 @@ type worker struct {
 	changed chan struct{}      // capacity 1: the member has news
 
 	ids      []int
+	next     []int // of the step behind the running one
 	grads    []elastic.Gradient
-	sequence int64
+	sequence int64 // asp, ssp: pushes begun
 }
 
 // Run joins the job and works until it is dismissed (nil), its link breaks or
@@ -237,6 +238,7 @@ func (w *worker) train(ctx context.Context, d elastic.Directive) error {
 	w.ids = w.Plan.IDs(d.Step, w.ids)
 	rank := d.Push.Rank(w.Self)
 	lo, hi := order.Slice(len(w.ids), rank, len(d.Push.Workers))
+	w.foretell(d.Step+1, rank, len(d.Push.Workers))
 	report, err := w.step(ctx, d, elastic.Stamp{Step: d.Step}, w.Plan.Epoch(d.Step), w.ids[lo:hi])
 	if err != nil {
 		return err
@@ -248,6 +250,22 @@ func (w *worker) train(ctx context.Context, d elastic.Directive) error {
 	return nil
 }
 
+// foretell tells a model that wants to know what a step will train on, if the workers
+// stay as they are.
+func (w *worker) foretell(step int64, rank, workers int) {
+	m, ok := w.Model.(Foreteller)
+	if !ok {
+		return
+	}
+	if step > w.Steps {
+		m.Next(0, nil)
+		return
+	}
+	w.next = w.Plan.IDs(step, w.next)
+	lo, hi := order.Slice(len(w.next), rank, workers)
+	m.Next(w.Plan.Epoch(step), w.next[lo:hi])
+}
+
 // trainWork trains a leased chunk, a push at a time (asp, ssp).
 func (w *worker) trainWork(ctx context.Context, d elastic.Directive) error {
 	work := *d.Work
@@ -256,9 +274,8 @@ func (w *worker) trainWork(ctx context.Context, d elastic.Directive) error {
 	for n := int64(0); at < work.Chunk.Hi && n < work.Most && ctx.Err() == nil; n++ {
 		hi := min(at+work.Batch, work.Chunk.Hi)
 		w.ids = w.Plan.Range(work.Chunk.Epoch, at, hi, w.ids)
-		w.sequence++
 		var report *elastic.Report
-		report, err = w.step(ctx, d, elastic.Stamp{Step: w.sequence, Sequence: w.sequence}, work.Chunk.Epoch, w.ids)
+		report, err = w.step(ctx, d, w.stamp(), work.Chunk.Epoch, w.ids)
 		if err != nil {
 			break
 		}
@@ -286,8 +303,7 @@ func (w *worker) idle(ctx context.Context, d elastic.Directive) error {
 	case <-ctx.Done():
 	case <-w.changed:
 	case <-time.After(idlePause):
-		w.sequence++
-		if _, err := w.step(ctx, d, elastic.Stamp{Step: w.sequence, Sequence: w.sequence}, 0, nil); err != nil {
+		if _, err := w.step(ctx, d, w.stamp(), 0, nil); err != nil {
 			return err
 		}
 		w.update(w.member.Pushed)
@@ -297,6 +313,14 @@ func (w *worker) idle(ctx context.Context, d elastic.Directive) error {
 
 // idlePause keeps idle workers from busying the servers.
 const idlePause = 3 * time.Millisecond
+
+// stamp numbers the next push of modes asp and ssp. A step that is given up before
+// its push lends its number to the next one: the servers hold this worker back by the
+// pushes that they have seen, its own included, so that a clock ahead of them would
+// wait for itself.
+func (w *worker) stamp() elastic.Stamp {
+	return elastic.Stamp{Step: w.sequence + 1, Sequence: w.sequence + 1}
+}
 
 // errStale says that a step was given up before any of it was pushed.
 var errStale = errors.New("the member has something else to do")
@@ -339,6 +363,7 @@ func (w *worker) step(ctx context.Context, d elastic.Directive, at elastic.Stamp
 	if !begun {
 		return nil, errStale
 	}
+	w.sequence = at.Sequence // used up, even if only some pieces get it
 	wait, cancel := context.WithTimeout(ctx, w.Patience)
 	defer cancel()
 	if err := w.Exchanger.Push(wait, d.Push, at, w.grads, r.Weight); err != nil {

@@ -37,6 +37,13 @@ type Model interface {
 	Close()
 }
 
+// Foreteller is a Model that is told before a step what the step behind it will
+// probably train on, so that it can read these examples meanwhile. It may be told wrong:
+// what counts are the examples of the call of Train.
+type Foreteller interface {
+	Next(epoch int, ids []int)
+}
+
 // Dense gives a Model without rows and auxiliary arrays the methods it lacks,
 // by embedding.
 type Dense struct{}

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"optimus/internal/shared"
@@ -27,7 +28,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "real:", err)
@@ -39,7 +40,13 @@ func run(ctx context.Context, args []string) error {
 	fl := flag.NewFlagSet("real", flag.ContinueOnError)
 	dir := fl.String("data", "", "folder of the data sets (default: sets of the folder shared beside the checkout)")
 	asJSON := fl.Bool("json", false, "print a line of JSON for each row")
-	if err := fl.Parse(args); err != nil {
+	fl.Usage = func() {
+		fmt.Fprintln(fl.Output(), "usage: real [--data DIR] [--json] [ROW…]\nrows:", strings.Join(rowNames(), ", "))
+		fl.PrintDefaults()
+	}
+	if err := fl.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if *dir == "" {
@@ -92,15 +99,18 @@ func chosen(names []string) ([]row, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(rows, func(r row) bool { return r.Name == name })
 		if i < 0 {
-			var known []string
-			for _, r := range rows {
-				known = append(known, r.Name)
-			}
-			return nil, fmt.Errorf("no row %q; there are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("no row %q; there are %s", name, strings.Join(rowNames(), ", "))
 		}
 		list = append(list, rows[i])
 	}
 	return list, nil
+}
+
+func rowNames() (list []string) {
+	for _, r := range rows {
+		list = append(list, r.Name)
+	}
+	return list
 }
 
 // outcome is what one row came to.

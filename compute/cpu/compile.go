@@ -227,6 +227,8 @@ func (e *executable) kernel(op compute.Op) (kernel, error) {
 		return newConv2D(e, op)
 	case *normed:
 		return newNormed(e, op), nil
+	case *betaGrad:
+		return newBetaSums(e, op), nil
 	case *compute.Pool:
 		return newPooled(e, op)
 	case *compute.Frames:

@@ -20,7 +20,7 @@ type conv2D struct {
 	bias          []float32 // b, filled up to whole blocks
 	loaded        bool      // the copy of dy, if there is one, is that of this step
 	fwd, bwd, par func(task, thread int)
-	pack          func(task, thread int)
+	pack, empty   func(task, thread int)
 	sum           []norm.Moments // of the bias, by blocks of channels
 	sums          func(task, thread int)
 }
@@ -58,7 +58,8 @@ func newConv2D(e *executable, op *compute.Conv2D) (kernel, error) {
 		k.bias = make([]float32, plane.Blocks(op.Out.C)*plane.Lanes)
 		k.sum = make([]norm.Moments, plane.Blocks(op.Out.C))
 	}
-	k.fwd, k.bwd, k.par, k.sums, k.pack = k.samples, k.samplesGrad, k.tiles, k.biasGrad, k.packWeights
+	k.fwd, k.bwd, k.par, k.sums = k.samples, k.samplesGrad, k.tiles, k.biasGrad
+	k.pack, k.empty = k.packWeights, k.clearGrad
 	return k, nil
 }
 
@@ -129,17 +130,22 @@ func (k *conv2D) paramGrad() {
 			k.dy.load(i, k.e.scratch[0])
 		}
 	}
-	clear(k.grad)
+	k.e.pool.run(k.e.shares(len(k.grad)), k.empty)
 	k.e.pool.run(k.e.shares(k.plan.Tasks()), k.par)
-	k.plan.UnpackGradient(k.dw, k.grad)
 	if k.db != nil {
 		k.e.pool.run(len(k.sum), k.sums)
 	}
 }
 
+func (k *conv2D) clearGrad(task, _ int) {
+	lo, hi := k.e.share(task, len(k.grad))
+	clear(k.grad[lo:hi])
+}
+
 func (k *conv2D) tiles(task, _ int) {
 	lo, hi := k.e.share(task, k.plan.Tasks())
 	k.plan.BackwardWeights(k.grad, k.x.samples(), k.dy.samples(), k.e.n, lo, hi)
+	k.plan.UnpackTasks(k.dw, k.grad, lo, hi)
 }
 
 // biasGrad adds the gradients of a block of channels up, in float64.

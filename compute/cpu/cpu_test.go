@@ -32,6 +32,7 @@ func textNet(t testing.TB) *compute.Program {
 func pictureNet(t testing.TB) *compute.Program {
 	n := nn.New("pictures")
 	x := n.Pictures("pixels", 3, 8, 8, 2, true)
+	x = n.Normalise("norm0", x, nn.Norm{FixGamma: true})
 	x = n.Conv2D("conv1", x, nn.Conv{Filters: 20, Kernel: 3, Pad: 1, NoBias: true, Init: weights})
 	x = n.MaxPool(n.ReLU(n.BatchNorm("norm1", x)), 2, 2)
 	x = n.AvgPool(n.Conv2D("conv2", x, nn.Conv{Filters: 5, Kernel: 3, Init: weights}), 2, 1)

@@ -50,9 +50,9 @@ func utterances(steps int, x []float32, lengths []int32, texts ...[]int32) *comp
 	return b
 }
 
-// BO-33: TestCTCLosses has values that can be counted by hand: with equal probabilities of
+// TestBO33_CTCLosses has values that can be counted by hand: with equal probabilities of
 // three classes the loss is -log of the number of paths over 3^T.
-func TestCTCLosses(t *testing.T) {
+func TestBO33_CTCLosses(t *testing.T) {
 	e := ctcNet(t, 3, 3, 2, 0, compute.None)
 	for _, c := range []struct {
 		text  []int32
@@ -66,9 +66,9 @@ func TestCTCLosses(t *testing.T) {
 	}
 }
 
-// BO-33: labels that no path makes are refused with their example's number, before
+// TestBO33_CTCRefuses: labels that no path makes are refused with their example's number, before
 // anything is computed, so that they cannot ruin the gradients of the others.
-func TestCTCRefuses(t *testing.T) {
+func TestBO33_CTCRefuses(t *testing.T) {
 	e := ctcNet(t, 3, 3, 2, 0, compute.None)
 	x := make([]float32, 3*3*2)
 	for name, c := range map[string]struct {
@@ -90,9 +90,9 @@ func TestCTCRefuses(t *testing.T) {
 	}
 }
 
-// BO-34: TestCTCBlank moves the blank from the first class to the last: the same loss,
+// TestBO34_CTCBlank moves the blank from the first class to the last: the same loss,
 // and the same text is heard. A blank that is mixed up would show in the loss.
-func TestCTCBlank(t *testing.T) {
+func TestBO34_CTCBlank(t *testing.T) {
 	logs := func(rows ...float32) []float32 {
 		for i, p := range rows {
 			rows[i] = float32(math.Log(float64(p)))

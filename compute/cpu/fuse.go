@@ -73,6 +73,7 @@ func fuse(p *compute.Program) (*compute.Program, error) {
 		q.Forward = replace(q.Forward, parts, o, compute.Forward)
 		q.Backward = replace(q.Backward, parts, o, passes(p.Backward, norm, o.DResidual)...)
 	}
+	shorten(&q)
 	return &q, q.Seal()
 }
 
@@ -108,4 +109,55 @@ func replace(steps []compute.Step, parts []compute.Op, op compute.Op, passes ...
 		}
 	}
 	return out
+}
+
+// betaGrad is the gradient of β of a batch norm with fixed γ, from the output's gradient
+// of the convolution that reads the norm. ParamGrad.
+type betaGrad struct {
+	conv *compute.Conv2D
+	norm *normed
+}
+
+func (o *betaGrad) Uses() compute.Use {
+	return compute.Use{Blocks: []int{o.norm.Gamma, o.norm.Beta, o.conv.Filter}}
+}
+
+func (o *betaGrad) Touch(compute.Pass) (reads, writes []compute.Buf) {
+	return []compute.Buf{o.conv.DY}, nil
+}
+
+// shorten puts a betaGrad where a convolution would compute the gradient of its input
+// for nothing but the β of a norm, as behind a norm of the data: β needs only sums of it.
+func shorten(p *compute.Program) {
+	for i, s := range p.Backward {
+		old, ok := s.Op.(*compute.Conv2D)
+		if !ok || s.Pass != compute.InputGrad || p.Buffers[old.Y].Axis != 0 {
+			continue
+		}
+		steps := touching(p.Backward, old.DX)
+		if len(steps) != 2 {
+			continue
+		}
+		norm, ok := p.Backward[steps[1]].Op.(*normed)
+		if !ok || norm.ReLU || !norm.FixGamma {
+			continue
+		}
+		conv := *old
+		conv.DX, norm.DY = compute.None, compute.None
+		p.Backward[i] = compute.Step{Op: &betaGrad{&conv, norm}, Pass: compute.ParamGrad}
+		p.Forward = replace(p.Forward, []compute.Op{old}, &conv, compute.Forward)
+		p.Backward = replace(slices.Delete(p.Backward, steps[1], steps[1]+1), []compute.Op{old}, &conv, compute.ParamGrad)
+		return // there is one norm of the data
+	}
+}
+
+// touching returns which steps read or write b.
+func touching(steps []compute.Step, b compute.Buf) (list []int) {
+	for i, s := range steps {
+		reads, writes := s.Op.Touch(s.Pass)
+		if slices.Contains(reads, b) || slices.Contains(writes, b) {
+			list = append(list, i)
+		}
+	}
+	return list
 }

@@ -242,7 +242,7 @@ func knows(p *compute.Program, op compute.Op) holds {
 		if len(p.Buffers[op.Y].Shape) == 3 {
 			return either
 		}
-	case *compute.Pool:
+	case *compute.Pool, *betaGrad:
 		return planesOnly
 	}
 	return rowsOnly

@@ -146,12 +146,7 @@ func maxRows(x, y []float32, best []int32) {
 	copy(y, x[:n])
 	clear(best)
 	for t := 1; t*n < len(x); t++ {
-		row := x[t*n : t*n+n]
-		for j, v := range row {
-			if v > y[j] || v != v {
-				y[j], best[j] = v, int32(t)
-			}
-		}
+		vec.Greater(y, best, x[t*n:(t+1)*n], int32(t))
 	}
 }
 

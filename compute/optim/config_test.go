@@ -104,15 +104,19 @@ func TestJSON(t *testing.T) {
 // TestFillCuts: any cut of a block gives the bits of the whole.
 func TestFillCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := Init{Kind: rapid.SampledFrom([]string{"", Constant, Uniform, Normal}).Draw(t, "kind")}
-		if in.Kind != "" {
+		n := rapid.IntRange(1, 200).Draw(t, "n")
+		in := Init{Kind: rapid.SampledFrom([]string{"", Constant, Uniform, Normal, Given}).Draw(t, "kind")}
+		switch in.Kind {
+		case "":
+		case Given:
+			in = InitFrom(rapid.SliceOfN(rapid.Float32(), n, n).Draw(t, "values"))
+		default:
 			in.Scale = rapid.Float64Range(0, 10).Draw(t, "scale")
 		}
 		if err := in.Validate(); err != nil {
 			t.Fatal(err)
 		}
 		seed, block := rapid.Uint64().Draw(t, "seed"), rapid.IntRange(0, 1000).Draw(t, "block")
-		n := rapid.IntRange(1, 200).Draw(t, "n")
 		whole, pieces := make([]float32, n), make([]float32, n)
 		in.Fill(seed, block, 0, whole)
 		for from := 0; from < n; {
@@ -166,6 +170,27 @@ func TestFillValues(t *testing.T) {
 	if _, _, high := moments(); high != 0 {
 		t.Errorf("zero init holds %v", high)
 	}
+	given := []float32{3, 1, 2}
+	if InitFrom(given).Fill(1, 0, 0, x[:3]); !slices.Equal(x[:3], given) {
+		t.Errorf("%v of the given values %v", x[:3], given)
+	}
+}
+
+// TestGivenValuesAreNotWritten: they could be large. What reads such an array back
+// is told that they are missing.
+func TestGivenValuesAreNotWritten(t *testing.T) {
+	p := Param{Name: "w", Shape: []int{2}, Init: InitFrom([]float32{1, 2})}
+	text, err := json.Marshal(p)
+	if want := `{"name":"w","shape":[2],"init":{"kind":"given"}}`; err != nil || string(text) != want {
+		t.Fatalf("%s, %v; want %s", text, err, want)
+	}
+	var back Param
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if err := back.Validate(); !errors.Is(err, ErrParam) || !strings.Contains(err.Error(), "no values") {
+		t.Errorf("read back: %v", err)
+	}
 }
 
 func TestParamValidate(t *testing.T) {
@@ -182,6 +207,12 @@ func TestParamValidate(t *testing.T) {
 		"no kind":   func(p *Param) { p.Init.Kind = "" },
 		"scale":     func(p *Param) { p.Init.Scale = -1 },
 		"constant ": func(p *Param) { p.Init = Init{Kind: Constant, Scale: math.Inf(1)} },
+
+		"39 starting values": func(p *Param) { p.Init = InitFrom(make([]float32, 39)) },
+		"no values":          func(p *Param) { p.Init = Init{Kind: Given} },
+		"element 3":          func(p *Param) { p.Init = InitFrom([]float32{0, 1, 2, float32(math.NaN())}) },
+		"given has scale":    func(p *Param) { p.Init.Kind = Given },
+		"has values but":     func(p *Param) { p.Init.Values = new([]float32) },
 	} {
 		p := good
 		spoil(&p)

@@ -51,6 +51,9 @@ func (p Param) Validate() error {
 	if err := p.Init.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", p.Name, err)
 	}
+	if p.Init.Kind == Given && len(*p.Init.Values) != size {
+		return fmt.Errorf("%w: %s has %d starting values for shape %v; give each of its %d elements one", ErrParam, p.Name, len(*p.Init.Values), p.Shape, size)
+	}
 	return nil
 }
 
@@ -59,6 +62,10 @@ const maxSize = math.MaxInt / 8
 
 // Init says how an array starts. The zero value is all zeros.
 type Init struct {
-	Kind  string  `json:"kind,omitempty"` // "", "constant", "uniform" (in ±Scale), "normal" (standard deviation Scale)
+	Kind  string  `json:"kind,omitempty"` // "", "constant", "uniform" (in ±Scale), "normal" (standard deviation Scale), "given" (Values)
 	Scale float64 `json:"scale,omitempty"`
+	// Values are all elements of the array in row-major order, of kind "given" only:
+	// see InitFrom. They are never written to a file or sent, so that a job with such
+	// an array runs within one process. A pointer keeps Inits comparable.
+	Values *[]float32 `json:"-"`
 }

@@ -19,6 +19,16 @@
 // is computed as two of the same, whose mean is the same loss: many of Gorgonia's
 // operations do not work on a batch of one.
 //
+// # How a job starts
+//
+// A learnable that has a value starts with it, as in any Gorgonia program. Gorgonia's
+// initialisers (gorgonia.GlorotU) draw anew each time that a graph is built, so Wrap
+// takes the values of one graph, and all servers start from these. They lie in the
+// memory of this process, where the job must run (launch inproc, the default).
+//
+// A learnable without a value starts as Config.Init says. It draws by the job's seed:
+// leave the values out where each run shall start alike.
+//
 // # What Gorgonia does and what it does not
 //
 // Gorgonia differentiates the graph (gorgonia.Grad) and its operations compute it;

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -63,13 +64,17 @@ func TestBadGraphs(t *testing.T) {
 		"no shape":     {learnable(G.Float32, nil, G.WithName("w")), "learnable w: its shape is ()"},
 		"no name":      {learnable(G.Float32, []int{6, 8}), "it has no name of its own"},
 		"name twice":   {learnable(G.Float32, []int{6, 8}, G.WithName("out.w")), "learnable out.w: it has no name of its own; name each differently"},
-		"value":        {learnable(G.Float32, []int{6, 8}, G.WithName("w"), G.WithInit(G.GlorotU(1))), "learnable w: it has a value, which would not be used"},
-		"not used":     {learnable(G.Float32, []int{6, 8}, G.WithName("w")), "differentiating it: "},
-		"computed":     {edited(func(_ *G.ExprGraph, m *Graph, _ int) { m.Learnables[0] = m.Output }), "is no variable but computed"},
-		"nil":          {edited(func(_ *G.ExprGraph, m *Graph, _ int) { m.Learnables[0] = nil }), "learnable 0: it is not set"},
-		"nothing":      {edited(func(_ *G.ExprGraph, m *Graph, _ int) { m.Learnables = nil }), "learnables: there are none"},
-		"other graph":  {edited(func(_ *G.ExprGraph, m *Graph, _ int) { m.Learnables[0] = G.NewMatrix(G.NewGraph(), G.Float32) }), "of another graph than the loss"},
-		"no output":    {edited(func(_ *G.ExprGraph, m *Graph, _ int) { m.Output = nil }), "output: it is not set; let Build return the node that Hits judges"},
+		"value": {edited(func(_ *G.ExprGraph, m *Graph, _ int) {
+			if err := G.Let(m.Learnables[0], filled([]int{6, 8}, float32(math.Inf(1)))); err != nil {
+				t.Error(err)
+			}
+		}), "learnable hidden.w: hidden.w: invalid parameter array: element 0 of the given values is +Inf"},
+		"not used":    {learnable(G.Float32, []int{6, 8}, G.WithName("w")), "differentiating it: "},
+		"computed":    {edited(func(_ *G.ExprGraph, m *Graph, _ int) { m.Learnables[0] = m.Output }), "is no variable but computed"},
+		"nil":         {edited(func(_ *G.ExprGraph, m *Graph, _ int) { m.Learnables[0] = nil }), "learnable 0: it is not set"},
+		"nothing":     {edited(func(_ *G.ExprGraph, m *Graph, _ int) { m.Learnables = nil }), "learnables: there are none"},
+		"other graph": {edited(func(_ *G.ExprGraph, m *Graph, _ int) { m.Learnables[0] = G.NewMatrix(G.NewGraph(), G.Float32) }), "of another graph than the loss"},
+		"no output":   {edited(func(_ *G.ExprGraph, m *Graph, _ int) { m.Output = nil }), "output: it is not set; let Build return the node that Hits judges"},
 		"differentiated": {edited(func(_ *G.ExprGraph, m *Graph, _ int) {
 			if _, err := G.Grad(m.Loss, m.Learnables...); err != nil {
 				t.Error(err)

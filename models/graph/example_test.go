@@ -30,9 +30,9 @@ func Example() {
 		g := G.NewGraph()
 		x := G.NewMatrix(g, G.Float32, G.WithShape(batch, 2), G.WithName("x"))
 		y := G.NewMatrix(g, G.Float32, G.WithShape(batch, 2), G.WithName("y"))
-		w1 := G.NewMatrix(g, G.Float32, G.WithShape(2, 24), G.WithName("w1"))
-		b1 := G.NewMatrix(g, G.Float32, G.WithShape(1, 24), G.WithName("b1"))
-		w2 := G.NewMatrix(g, G.Float32, G.WithShape(24, 2), G.WithName("w2"))
+		w1 := G.NewMatrix(g, G.Float32, G.WithShape(2, 24), G.WithName("w1"), G.WithInit(G.Uniform(-1, 1)))
+		b1 := G.NewMatrix(g, G.Float32, G.WithShape(1, 24), G.WithName("b1"), G.WithInit(G.Uniform(-1, 1)))
+		w2 := G.NewMatrix(g, G.Float32, G.WithShape(24, 2), G.WithName("w2"), G.WithInit(G.Uniform(-1, 1)))
 		h := G.Must(G.Rectify(G.Must(G.BroadcastAdd(G.Must(G.Mul(x, w1)), b1, nil, []byte{0}))))
 		p := G.Must(G.LogSoftMax(G.Must(G.Mul(h, w2))))
 		loss := G.Must(G.Neg(G.Must(G.Mean(G.Must(G.Sum(G.Must(G.HadamardProd(p, y)), 1))))))
@@ -66,6 +66,6 @@ func Example() {
 		return
 	}
 	values, err := graph.Values(r.Checkpoint) // each can WriteNpy
-	fmt.Println(r.Steps, "steps, loss below 0.3:", r.Loss < 0.3, values["w1"].Shape(), err)
-	// Output: 600 steps, loss below 0.3: true (2, 24) <nil>
+	fmt.Println(r.Steps, "steps, loss below 0.5:", r.Loss < 0.5, values["w1"].Shape(), err)
+	// Output: 600 steps, loss below 0.5: true (2, 24) <nil>
 }

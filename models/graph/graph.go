@@ -24,7 +24,8 @@ type Graph struct {
 	// differentiated: that is done here.
 	Loss *gorgonia.Node
 	// Learnables are the float32 nodes that are trained. Each has a name and a shape
-	// that do not depend on the batch, and no value: see Config.Init.
+	// that do not depend on the batch. One with a value (gorgonia.WithInit, WithValue)
+	// starts with it, one without as Config.Init says.
 	Learnables gorgonia.Nodes
 	// Inputs are the nodes that Config.Fill fills, of any type. Their shapes depend
 	// on the batch.
@@ -48,8 +49,8 @@ type Config struct {
 	// are examples; nil if the model has no accuracy. It is called by all workers at
 	// once.
 	Hits func(output *tensor.Dense, inputs []*tensor.Dense) (int, error)
-	// Init says how a learnable starts, by its name and shape. With nil it is
-	// DefaultInit.
+	// Init says how a learnable without a value starts, by its name and shape. With
+	// nil it is DefaultInit.
 	Init func(name string, shape []int) optim.Init
 
 	Optimizer  optim.Config // the zero value means optim.Default(optim.SGD)
@@ -70,7 +71,7 @@ var errMissing = errors.New("it is not set")
 
 // Wrap makes a task of a graph, which goes into train.Options.Task. It builds the
 // graph twice, to see that it can be trained and that its parameters do not depend
-// on the batch.
+// on the batch. The values of learnables are those of the first of these graphs.
 func Wrap(c Config) (*train.Task, error) {
 	if c.Name == "" {
 		c.Name = "graph"
@@ -129,9 +130,11 @@ func (c Config) params() ([]optim.Param, error) {
 		return nil, c.invalid("", fmt.Errorf("the inputs have %d values for a batch of %d, and for one of %d as well", p.size(), n, n+1), "let Build make the graph for the batch that it is given")
 	}
 	for i := range params {
-		params[i].Init = c.Init(params[i].Name, slices.Clone(params[i].Shape))
 		params[i].NoDecay = len(params[i].Shape) < 2
-		if err := params[i].Validate(); err != nil {
+		if params[i].Init, err = p.start(c, i); err == nil {
+			err = params[i].Validate()
+		}
+		if err != nil {
 			return nil, c.invalid("learnable "+params[i].Name, err, "")
 		}
 	}

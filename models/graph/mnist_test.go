@@ -68,7 +68,7 @@ func TestMNIST(t *testing.T) {
 	c.Optimizer.Momentum = 0.9
 	j := job(2, 2, 0)
 	j.Epochs = 3
-	r := run(t, c, j, t.TempDir(), 1, 3)
+	r := run(t, wrap(t, c), j, t.TempDir(), 1, 3)
 	t.Logf("%d steps, accuracy %v of %d, loss %v, %.1f s", r.Steps, r.Metric.Value, validation, r.Loss, r.WallS)
 	if r.Servers != 1 || r.Workers != 3 || r.Metric.Value < 0.85 {
 		t.Errorf("%d servers, %d workers, accuracy %v; want 1, 3, at least 0.85", r.Servers, r.Workers, r.Metric.Value)

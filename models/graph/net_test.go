@@ -122,14 +122,19 @@ func config(s set, build func(int) (Graph, error), batch, validation int) Config
 		}}
 }
 
-// run trains a job to its end. rescale, if it names counts, happens in the midst:
-// steps are slow until it is over.
-func run(t *testing.T, c Config, j spec.TrainingJob, root string, rescale ...int) spec.Result {
+func wrap(t *testing.T, c Config) *train.Task {
 	t.Helper()
 	task, err := Wrap(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return task
+}
+
+// run trains a job to its end. rescale, if it names counts, happens in the midst:
+// steps are slow until it is over.
+func run(t *testing.T, task *train.Task, j spec.TrainingJob, root string, rescale ...int) spec.Result {
+	t.Helper()
 	o := train.Options{Task: task, Root: root, Tune: train.Tuning{Tick: 10 * time.Millisecond, Beat: 50 * time.Millisecond, Lease: 50 * time.Millisecond}}
 	j.Name = "job"
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

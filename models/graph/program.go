@@ -94,8 +94,6 @@ func (p *program) check(c Config) (what, do string, err error) {
 			return what, "servers hold float32", fmt.Errorf("it is of %v", n.Dtype())
 		case !n.IsScalar() && len(n.Shape()) == 0 || n.Shape().TotalSize() < 1:
 			return what, "give it one with gorgonia.WithShape", fmt.Errorf("its shape is %v", n.Shape())
-		case n.Value() != nil:
-			return what, "leave gorgonia.WithInit or WithValue out, and say in Config.Init how it starts", errors.New("it has a value, which would not be used")
 		case n.Deriv() != nil:
 			return what, "leave gorgonia.Grad to this package", errors.New("the graph is differentiated already")
 		}
@@ -133,6 +131,17 @@ func checkVariable(loss, n *gorgonia.Node) (do string, err error) {
 		return "give the node of gorgonia.NewMatrix or one like it", fmt.Errorf("%s is no variable but computed", n.Name())
 	}
 	return "", nil
+}
+
+// start returns how learnable i starts: with the value that Build gave it, or as
+// Config.Init says.
+func (p *program) start(c Config, i int) (optim.Init, error) {
+	n := p.Learnables[i]
+	if n.Value() == nil {
+		return c.Init(n.Name(), slices.Clone([]int(n.Shape()))), nil
+	}
+	values, err := floats(n.Value())
+	return optim.InitFrom(slices.Clone(values)), err // the memory may be the caller's
 }
 
 // learned returns the blocks of the graph, without Init.

@@ -1,7 +1,10 @@
 package graph
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,17 +12,15 @@ import (
 	"gorgonia.org/tensor"
 
 	"optimus/data/order"
+	"optimus/internal/failure"
 	"optimus/spec"
+	"optimus/train"
 )
 
 // plain trains as a Gorgonia program does: one process, its tape machine and its
 // solver, on the batches of the same plan. It returns the learnables by name.
-func plain(t *testing.T, c Config, steps int) map[string][]float32 {
+func plain(t *testing.T, c Config, task *train.Task, steps int) map[string][]float32 {
 	t.Helper()
-	task, err := Wrap(c)
-	if err != nil {
-		t.Fatal(err)
-	}
 	values := map[string]*tensor.Dense{}
 	for b, p := range task.Params {
 		x := make([]float32, p.Size())
@@ -115,12 +116,14 @@ func TestAsPlainGorgonia(t *testing.T) {
 	for name, c := range map[string]Config{
 		"mlp":     config(blobs(45, 6, 3), mlp(6, 8, 3), 14, 0),
 		"convnet": config(pictures, convnet, 14, 0),
+		"values":  config(blobs(45, 6, 3), valued(mlp(6, 8, 3)), 14, 0),
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := plain(t, c, steps)
+			task := wrap(t, c)
+			want := plain(t, c, task, steps)
 			sha := map[int]string{} // by workers
 			for _, n := range [][]int{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {3, 5}, {2, 2, 1, 2}, {1, 1, 2, 3}} {
-				r := run(t, c, job(n[0], n[1], steps), t.TempDir(), n[2:]...)
+				r := run(t, task, job(n[0], n[1], steps), t.TempDir(), n[2:]...)
 				far := distance(t, want, r.Checkpoint)
 				t.Logf("%v: %.1e from the plain program", n, far)
 				if r.Steps != steps || far > tolerance {
@@ -137,15 +140,86 @@ func TestAsPlainGorgonia(t *testing.T) {
 	}
 }
 
+// valued gives learnables values as Gorgonia programs do: drawn anew for each graph.
+// The last one has none.
+func valued(build func(int) (Graph, error)) func(batch int) (Graph, error) {
+	return func(batch int) (Graph, error) {
+		m, err := build(batch)
+		for _, n := range m.Learnables[:len(m.Learnables)-1] {
+			G.WithInit(G.Gaussian(0, 0.5))(n)
+		}
+		return m, err
+	}
+}
+
+// TestGivenValues: a learnable with a value starts with exactly that of one graph.
+func TestGivenValues(t *testing.T) {
+	var graphs []Graph
+	shift, row := G.NewF32(-3), filled([]int{1, 3}, 0.25)
+	build := valued(mlp(6, 8, 3))
+	c := config(blobs(45, 6, 3), func(batch int) (Graph, error) {
+		m, err := build(batch)
+		g := m.Loss.Graph()
+		s := G.NewScalar(g, G.Float32, G.WithName("shift"), G.WithValue(shift))
+		r := G.NewMatrix(g, G.Float32, G.WithName("row"), G.WithValue(row), G.WithShape(1, 3))
+		sum := G.Must(G.Mean(G.Must(G.Sum(r, 1))))
+		m.Loss = G.Must(G.Add(m.Loss, G.Must(G.Mul(s, sum))))
+		m.Learnables = append(m.Learnables, s, r)
+		graphs = append(graphs, m)
+		return m, err
+	}, 14, 0)
+	task := wrap(t, c)
+	want := map[string][]float32{}
+	for b, n := range graphs[0].Learnables {
+		x := make([]float32, n.Shape().TotalSize())
+		if n.Value() == nil {
+			DefaultInit(n.Name(), n.Shape()).Fill(1, b, 0, x)
+		} else if v, err := floats(n.Value()); err != nil || copy(x, v) != len(x) {
+			t.Fatal(v, err)
+		}
+		want[n.Name()] = x
+	}
+	if other := graphs[1].Learnables[0].Value().(*tensor.Dense); slices.Equal(other.Float32s(), want["hidden.w"]) {
+		t.Fatal("graphs are built with the same values: this shows nothing")
+	}
+	*shift = 9 // the caller's memory is the caller's
+	row.Zero()
+	for _, n := range [][]int{{1, 1}, {3, 2}} {
+		j := job(n[0], n[1], 1)
+		j.LR = 1e-30 // nothing moves
+		r := run(t, task, j, t.TempDir())
+		if far := distance(t, want, r.Checkpoint); far != 0 {
+			t.Errorf("%v: the job starts %.1e from the values of the first graph", n, far)
+		}
+	}
+	j := job(1, 1, 1)
+	j.Launch = spec.Process
+	for cause, child := range map[string][]string{"Options.Child": nil, "starting values": {"member"}} {
+		_, err := train.Run(t.Context(), j, train.Options{Task: task, Root: t.TempDir(), Child: child})
+		if failure.KindOf(err) != failure.InvalidArgument || !strings.Contains(fmt.Sprint(err), cause) {
+			t.Errorf("with processes: %v, want %q", err, cause)
+		}
+	}
+}
+
+func filled(shape []int, v float32) *tensor.Dense {
+	d := tensor.New(tensor.Of(G.Float32), tensor.WithShape(shape...))
+	if err := d.Memset(v); err != nil {
+		panic(err)
+	}
+	return d
+}
+
 func TestResume(t *testing.T) {
-	c := config(blobs(45, 6, 3), mlp(6, 8, 3), 14, 0)
+	c := config(blobs(45, 6, 3), valued(mlp(6, 8, 3)), 14, 0)
 	c.Optimizer.Momentum = 0.9
-	want := run(t, c, job(1, 2, 20), t.TempDir())
+	task := wrap(t, c)
+	want := run(t, task, job(1, 2, 20), t.TempDir())
 	root := t.TempDir()
-	run(t, c, job(2, 2, 9), root)
+	run(t, task, job(2, 2, 9), root)
 	j := job(1, 2, 20)
 	j.Resume = "job"
-	if got := run(t, c, j, root); got.ParamsSHA256 != want.ParamsSHA256 {
+	if got := run(t, wrap(t, c), j, root); got.ParamsSHA256 != want.ParamsSHA256 {
 		t.Error("a job that was resumed at step 9 ended with other bits")
 	}
 }
@@ -158,7 +232,7 @@ func TestModes(t *testing.T) {
 		if j.Mode = mode; mode == spec.SSP {
 			j.Staleness = 2
 		}
-		r := run(t, c, j, t.TempDir())
+		r := run(t, wrap(t, c), j, t.TempDir())
 		if r.Metric == nil || r.Metric.Name != "accuracy" || r.Metric.Value < 0.9 {
 			t.Errorf("%s: %+v", mode, r.Metric)
 		}

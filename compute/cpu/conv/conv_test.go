@@ -131,7 +131,9 @@ func (p *problem) run(c *Conv, a arrays, split float64) {
 // lanes with zero.
 func (p *problem) verify(c *Conv, a arrays) error {
 	dw := make([]float32, len(p.w))
-	c.UnpackGradient(dw, a.gradient)
+	for t := range c.Tasks() { // each weight is that of one task
+		c.UnpackTasks(dw, a.gradient, t, t+1)
+	}
 	for _, r := range []struct {
 		name string
 		got  []float32
@@ -380,6 +382,7 @@ func TestContract(t *testing.T) {
 		"bias has 8":          func() { c.Forward(s(c.Y()), s(c.X()), f, make([]float32, 8), 0, 1) },
 		"w has 1":             func() { c.BackwardData(s(c.DX()), s(c.Y()), b[:1], false, 0, 1) },
 		"samples [1,0) of dx": func() { c.BackwardData(s(c.DX()), s(c.Y()), b, false, 1, 0) },
+		"UnpackTasks":         func() { c.UnpackTasks(make([]float32, c.Shape().Weights()), g, 1, 0) },
 		"tasks [0,99999)":     func() { c.BackwardWeights(g, s(c.X()), s(c.Y()), 1, 0, 99999) },
 		"dst has 3":           func() { c.PackForward(f[:3], make([]float32, c.Shape().Weights())) },
 		"Layout.Put":          func() { c.X().Put(f, f) },

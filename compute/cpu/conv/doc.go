@@ -30,7 +30,7 @@
 // New plans a shape once, Replan goes on to pictures of another height. X, Y and DX
 // say how pictures lie; PackForward and PackBackward bring filters into the order of
 // the kernels, UnpackGradient brings gradients back. Forward and BackwardData take a range of samples,
-// BackwardWeights a range of tasks, so that any number of goroutines can share
+// BackwardWeights and UnpackTasks a range of tasks, so that any number of goroutines can share
 // the work. Nothing is allocated once a plan has run.
 //
 // Every output is one float32 sum in an order that the plan fixes: at one level the

@@ -146,14 +146,20 @@ func (g *outer) ahead(x, dy []float32, n, xn, yn, task, i, row int) (p [2]planes
 // count is how many tiles of the gradient a part has.
 func (g *outer) count() int { return g.units * len(g.outputs) }
 
-// tasks adds a chunk to the units of one output span that tasks [t,end) are, and
-// returns how many.
-func (g *outer) tasks(dw []float32, t, end int, ch *chunk) int {
+// task returns the outputs and the unit of a task, and for how many units from there
+// on the next tasks have the same outputs.
+func (g *outer) task(t int) (outputs span, unit, left int) {
 	first := t / (g.near * len(g.outputs)) * g.near
 	near := min(g.near, g.units-first)
 	i := t - first*len(g.outputs)
-	o, unit := g.outputs[i/near], first+i%near
-	n := min(end-t, near-i%near)
+	return g.outputs[i/near], first + i%near, near - i%near
+}
+
+// tasks adds a chunk to the units of one output span that tasks [t,end) are, and
+// returns how many.
+func (g *outer) tasks(dw []float32, t, end int, ch *chunk) int {
+	o, unit, left := g.task(t)
+	n := min(end-t, left)
 	dw = dw[(o.first*g.units+unit*o.n)*g.rows*Lanes:]
 	p := products{
 		blocks: o.n, group: g.group, images: ch.images, units: n, xu: ch.plane,

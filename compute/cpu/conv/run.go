@@ -80,14 +80,12 @@ func (c *Conv) each(g *gather, whole batch, w, bias []float32) {
 func (c *Conv) Tasks() int { return c.parts * c.gradient.count() }
 
 // BackwardWeights adds the gradient of the first n samples to tasks [lo,hi) of dw,
-// which is packed (UnpackGradient). Tasks write to different elements of dw, so that
+// which is packed (UnpackTasks). Tasks write to different elements of dw, so that
 // they may run at the same time. It panics if an array is too small.
 func (c *Conv) BackwardWeights(dw []float32, x, dy Samples, n, lo, hi int) {
 	const op = "BackwardWeights"
 	c.want(op, "dw", len(dw), c.GradientSize())
-	if lo < 0 || hi > c.Tasks() || lo > hi {
-		panic(fmt.Sprintf("conv: BackwardWeights: tasks [%d,%d) of %d", lo, hi, c.Tasks()))
-	}
+	c.wantTasks(op, lo, hi)
 	xs, dys := c.samples(op, "x", x, 0, n, c.x.Size()), c.samples(op, "dy", dy, 0, n, c.y.Size())
 	if n == 0 {
 		return
@@ -106,6 +104,12 @@ func (c *Conv) BackwardWeights(dw []float32, x, dy Samples, n, lo, hi int) {
 func (c *Conv) want(op, name string, got, want int) {
 	if got != want {
 		panic(fmt.Sprintf("conv: %s of %v: %s has %d elements, not %d", op, c.shape, name, got, want))
+	}
+}
+
+func (c *Conv) wantTasks(op string, lo, hi int) {
+	if lo < 0 || hi > c.Tasks() || lo > hi {
+		panic(fmt.Sprintf("conv: %s of %v: tasks [%d,%d) of %d", op, c.shape, lo, hi, c.Tasks()))
 	}
 }
 

@@ -94,20 +94,28 @@ func (c *Conv) PackBackward(dst, w []float32) {
 }
 
 // UnpackGradient adds the packed gradient src to dw [O][C/Groups][KH][KW].
-func (c *Conv) UnpackGradient(dw, src []float32) {
-	c.want("UnpackGradient", "dw", len(dw), c.shape.Weights())
-	c.want("UnpackGradient", "src", len(src), c.GradientSize())
-	p, area := &c.gradientOrder, c.shape.KH*c.shape.KW
-	c.runs(p, func(r run) {
-		filters := dw[r.filter : r.filter+r.n*area]
-		for t, place := range p.places {
-			at := r.at + t*r.place
-			for f := place; f < len(filters); f += area {
-				filters[f] += src[at]
-				at += r.channel
+func (c *Conv) UnpackGradient(dw, src []float32) { c.UnpackTasks(dw, src, 0, c.Tasks()) }
+
+// UnpackTasks is UnpackGradient for what tasks [lo,hi) of BackwardWeights have written.
+func (c *Conv) UnpackTasks(dw, src []float32, lo, hi int) {
+	const op = "UnpackTasks"
+	c.want(op, "dw", len(dw), c.shape.Weights())
+	c.want(op, "src", len(src), c.GradientSize())
+	c.wantTasks(op, lo, hi)
+	p, area, each := &c.gradientOrder, c.shape.KH*c.shape.KW, c.gradient.count()
+	for t := lo; t < hi; t++ {
+		outputs, unit, _ := c.gradient.task(t % each)
+		c.unitRuns(p, t/each, outputs, unit, func(r run) {
+			filters := dw[r.filter : r.filter+r.n*area]
+			for t, place := range p.places {
+				at := r.at + t*r.place
+				for f := place; f < len(filters); f += area {
+					filters[f] += src[at]
+					at += r.channel
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 func (c *Conv) pack(p *packing, dst, w []float32) {
@@ -136,27 +144,31 @@ type run struct {
 func (c *Conv) runs(p *packing, visit func(r run)) {
 	for part := range c.parts {
 		for _, s := range p.outputs {
-			lanes := s.n * Lanes
-			base := p.at + part*p.part + s.first*p.rows()*Lanes
 			for u := range p.units {
-				r := run{at: base + u*len(p.places)*p.values*lanes, place: p.values * lanes}
-				switch {
-				case c.small > 0:
-					c.smallRuns(p, r, part, visit)
-				case p.backward:
-					r.channel = 1
-					for k := range p.values {
-						c.visit(r, (part*c.partO+u)*Lanes+k, (part*c.partC+s.first)*Lanes, lanes, visit)
-						r.at += lanes
-					}
-				default:
-					r.channel = lanes
-					for q := range lanes {
-						c.visit(r, (part*c.partO+s.first)*Lanes+q, (part*c.partC+u)*p.values, p.values, visit)
-						r.at++
-					}
-				}
+				c.unitRuns(p, part, s, u, visit)
 			}
+		}
+	}
+}
+
+// unitRuns visits the filters of a span of outputs for one unit.
+func (c *Conv) unitRuns(p *packing, part int, s span, u int, visit func(r run)) {
+	lanes := s.n * Lanes
+	r := run{at: p.at + part*p.part + s.first*p.rows()*Lanes + u*len(p.places)*p.values*lanes, place: p.values * lanes}
+	switch {
+	case c.small > 0:
+		c.smallRuns(p, r, part, visit)
+	case p.backward:
+		r.channel = 1
+		for k := range p.values {
+			c.visit(r, (part*c.partO+u)*Lanes+k, (part*c.partC+s.first)*Lanes, lanes, visit)
+			r.at += lanes
+		}
+	default:
+		r.channel = lanes
+		for q := range lanes {
+			c.visit(r, (part*c.partO+s.first)*Lanes+q, (part*c.partC+u)*p.values, p.values, visit)
+			r.at++
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // BenchmarkKernels compares the levels on arrays that fit into the first cache.
 func BenchmarkKernels(b *testing.B) {
 	const n = 4096
-	x, y, z := fill(1, n), fill(2, n), make([]float32, n)
+	x, y, z, places := fill(1, n), fill(2, n), make([]float32, n), make([]int32, n)
 	for _, o := range []struct {
 		op  string
 		run func(name string, k *kernels)
@@ -22,6 +22,7 @@ func BenchmarkKernels(b *testing.B) {
 		{"relu", func(_ string, k *kernels) { unary("", k.relu, relu, z, x) }},
 		{"relugrad", func(_ string, k *kernels) { binary("", k.reluGrad, reluGrad, z, x, y) }},
 		{"mul", func(_ string, k *kernels) { binary("", k.mul, mul, z, x, y) }},
+		{"greater", func(_ string, k *kernels) { greaterAt(k, z, places, x, 1) }},
 		{"sum", func(_ string, k *kernels) { sumAt(k, x) }},
 		{"dot", func(_ string, k *kernels) { dotAt(k, x, y) }},
 		{"max", func(_ string, k *kernels) { maxAt(k, x) }},

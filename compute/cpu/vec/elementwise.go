@@ -29,6 +29,26 @@ func TanhGrad(dx, dy, y []float32) {
 // Mul writes y = a·b.
 func Mul(y, a, b []float32) { binary("Mul", kernelsAt(Level()).mul, mul, y, a, b) }
 
+// Greater puts x into y, and at into place, where x is greater or NaN: called for one
+// row after the other it finds the maxima of columns and, of equals, the first row.
+func Greater(y []float32, place []int32, x []float32, at int32) {
+	greaterAt(kernelsAt(Level()), y, place, x, at)
+}
+
+func greaterAt(k *kernels, y []float32, place []int32, x []float32, at int32) {
+	same("Greater", len(y), len(place))
+	same("Greater", len(y), len(x))
+	if len(y) > 0 && k.greater != nil {
+		k.greater(len(y), &y[0], &place[0], &x[0], at)
+		return
+	}
+	for i, v := range x {
+		if v > y[i] || v != v {
+			y[i], place[i] = v, at
+		}
+	}
+}
+
 func relu(x float32) float32 { return max(x, 0) }
 
 func reluGrad(dy, y float32) float32 {

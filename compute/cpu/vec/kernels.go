@@ -13,6 +13,7 @@ type kernels struct {
 	maximum          func(n int, x *float32) float32
 	index            func(n int, x *float32, v float32) int // the elements from the first group that holds v
 	dropout          func(n int, mask *float32, z uint64, below int64, scale float32)
+	greater          func(n int, y *float32, place *int32, x *float32, at int32)
 }
 
 var plain kernels

@@ -3,6 +3,7 @@ package vec
 import (
 	"math"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 
@@ -80,6 +81,35 @@ func TestReductions(t *testing.T) {
 			for _, v := range x {
 				if v > got {
 					r.Fatalf("the maximum is %g, but there is %g", got, v)
+				}
+			}
+		})
+	})
+}
+
+// TestGreater compares maxima of columns, with the places in memory that ends at a page
+// that must not be touched.
+func TestGreater(t *testing.T) {
+	each(t, func(t *testing.T, name string) {
+		f := fence.New(t, 3)
+		rapid.Check(t, func(r *rapid.T) {
+			n, rows := rapid.IntRange(1, 100).Draw(r, "n"), rapid.IntRange(1, 5).Draw(r, "rows")
+			front := rapid.Bool().Draw(r, "front")
+			all := numbers(r, "x", n*rows)
+			y, at := f.Put(0, all[:n], front), f.Put(1, make([]float32, n), front)
+			places := unsafe.Slice((*int32)(unsafe.Pointer(&at[0])), n)
+			for row := 1; row < rows; row++ {
+				greaterAt(kernelsAt(name), y, places, f.Put(2, all[row*n:(row+1)*n], front), int32(row))
+			}
+			for j := range n {
+				want, place := all[j], 0
+				for row := 1; row < rows; row++ {
+					if v := all[row*n+j]; math.IsNaN(float64(v)) || v > want {
+						want, place = v, row
+					}
+				}
+				if !equal(y[j], want) || int(places[j]) != place {
+					r.Fatalf("the maximum of column %d is %g in row %d, want %g in row %d", j, y[j], places[j], want, place)
 				}
 			}
 		})

@@ -65,6 +65,12 @@ func mulAVX2(n int, y *float32, a *float32, b *float32)
 func mulAVX512(n int, y *float32, a *float32, b *float32)
 
 //go:noescape
+func greaterAVX2(n int, y *float32, place *int32, x *float32, at int32)
+
+//go:noescape
+func greaterAVX512(n int, y *float32, place *int32, x *float32, at int32)
+
+//go:noescape
 func sumAVX2(n int, x *float32) float64
 
 //go:noescape

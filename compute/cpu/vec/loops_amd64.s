@@ -1748,6 +1748,145 @@ done:
 	VZEROUPPER
 	RET
 
+// func greaterAVX2(n int, y *float32, place *int32, x *float32, at int32)
+// Requires: AVX
+TEXT ·greaterAVX2(SB), NOSPLIT, $0-36
+	MOVQ         n+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         place+16(FP), DX
+	MOVQ         x+24(FP), BX
+	VBROADCASTSS at+32(FP), Y0
+
+group:
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (BX), Y1
+	VMOVUPS   (CX), Y2
+	VCMPPS    $0x1e, Y2, Y1, Y3
+	VBLENDVPS Y3, Y1, Y2, Y3
+	VCMPPS    $0x03, Y1, Y1, Y4
+	VBLENDVPS Y4, Y1, Y3, Y3
+	VMOVUPS   Y3, (CX)
+	VMOVUPS   (DX), Y3
+	VCMPPS    $0x1e, Y2, Y1, Y2
+	VBLENDVPS Y2, Y0, Y3, Y2
+	VCMPPS    $0x03, Y1, Y1, Y1
+	VBLENDVPS Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, (DX)
+	VMOVUPS   32(BX), Y1
+	VMOVUPS   32(CX), Y2
+	VCMPPS    $0x1e, Y2, Y1, Y3
+	VBLENDVPS Y3, Y1, Y2, Y3
+	VCMPPS    $0x03, Y1, Y1, Y4
+	VBLENDVPS Y4, Y1, Y3, Y3
+	VMOVUPS   Y3, 32(CX)
+	VMOVUPS   32(DX), Y3
+	VCMPPS    $0x1e, Y2, Y1, Y2
+	VBLENDVPS Y2, Y0, Y3, Y2
+	VCMPPS    $0x03, Y1, Y1, Y1
+	VBLENDVPS Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, 32(DX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	ADDQ      $0x40, BX
+	SUBQ      $0x10, AX
+	JMP       group
+
+rest:
+	TESTQ      AX, AX
+	JZ         done
+	LEAQ       masks<>+0(SB), SI
+	SHLQ       $0x02, AX
+	SUBQ       AX, SI
+	VMOVUPS    64(SI), Y1
+	VMASKMOVPS (BX), Y1, Y2
+	VMASKMOVPS (CX), Y1, Y3
+	VCMPPS     $0x1e, Y3, Y2, Y4
+	VBLENDVPS  Y4, Y2, Y3, Y4
+	VCMPPS     $0x03, Y2, Y2, Y5
+	VBLENDVPS  Y5, Y2, Y4, Y4
+	VMASKMOVPS Y4, Y1, (CX)
+	VMASKMOVPS (DX), Y1, Y4
+	VCMPPS     $0x1e, Y3, Y2, Y3
+	VBLENDVPS  Y3, Y0, Y4, Y3
+	VCMPPS     $0x03, Y2, Y2, Y2
+	VBLENDVPS  Y2, Y0, Y3, Y2
+	VMASKMOVPS Y2, Y1, (DX)
+	VMOVUPS    96(SI), Y1
+	VMASKMOVPS 32(BX), Y1, Y2
+	VMASKMOVPS 32(CX), Y1, Y3
+	VCMPPS     $0x1e, Y3, Y2, Y4
+	VBLENDVPS  Y4, Y2, Y3, Y4
+	VCMPPS     $0x03, Y2, Y2, Y5
+	VBLENDVPS  Y5, Y2, Y4, Y4
+	VMASKMOVPS Y4, Y1, 32(CX)
+	VMASKMOVPS 32(DX), Y1, Y4
+	VCMPPS     $0x1e, Y3, Y2, Y3
+	VBLENDVPS  Y3, Y0, Y4, Y3
+	VCMPPS     $0x03, Y2, Y2, Y2
+	VBLENDVPS  Y2, Y0, Y3, Y0
+	VMASKMOVPS Y0, Y1, 32(DX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func greaterAVX512(n int, y *float32, place *int32, x *float32, at int32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·greaterAVX512(SB), NOSPLIT, $0-36
+	MOVQ         n+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         place+16(FP), DX
+	MOVQ         x+24(FP), BX
+	VBROADCASTSS at+32(FP), Z0
+
+group:
+	CMPQ      AX, $0x10
+	JLT       rest
+	VMOVUPS   (BX), Z1
+	VMOVUPS   (CX), Z2
+	VCMPPS    $0x1e, Z2, Z1, K1
+	VBLENDMPS Z1, Z2, K1, Z3
+	VCMPPS    $0x03, Z1, Z1, K1
+	VBLENDMPS Z1, Z3, K1, Z4
+	VMOVUPS   Z4, (CX)
+	VMOVUPS   (DX), Z5
+	VCMPPS    $0x1e, Z2, Z1, K1
+	VBLENDMPS Z0, Z5, K1, Z6
+	VCMPPS    $0x03, Z1, Z1, K1
+	VBLENDMPS Z0, Z6, K1, Z7
+	VMOVUPS   Z7, (DX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	ADDQ      $0x40, BX
+	SUBQ      $0x10, AX
+	JMP       group
+
+rest:
+	TESTQ     AX, AX
+	JZ        done
+	MOVQ      $0x00000001, SI
+	SHLXQ     AX, SI, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (BX), K1, Z1
+	VMOVUPS.Z (CX), K1, Z2
+	VCMPPS    $0x1e, Z2, Z1, K2
+	VBLENDMPS Z1, Z2, K2, Z8
+	VCMPPS    $0x03, Z1, Z1, K2
+	VBLENDMPS Z1, Z8, K2, Z9
+	VMOVUPS   Z9, K1, (CX)
+	VMOVUPS.Z (DX), K1, Z3
+	VCMPPS    $0x1e, Z2, Z1, K2
+	VBLENDMPS Z0, Z3, K2, Z10
+	VCMPPS    $0x03, Z1, Z1, K2
+	VBLENDMPS Z0, Z10, K2, Z11
+	VMOVUPS   Z11, K1, (DX)
+
+done:
+	VZEROUPPER
+	RET
+
 // func sumAVX2(n int, x *float32) float64
 // Requires: AVX, SSE2
 TEXT ·sumAVX2(SB), NOSPLIT, $0-24

@@ -92,6 +92,7 @@ func TestPublic(t *testing.T) {
 	if got := fmt.Sprint(x, Finite(x), Finite(nil), Sum(x), Dot(x, y), best, at); got != "[12 24 36] -1 -1 72 1680 36 2" {
 		t.Errorf("got %s", got)
 	}
+	var places [3]int32
 	calls := map[string]func(short []float32){
 		"Add":          func(s []float32) { Add(x, s) },
 		"AXPY":         func(s []float32) { AXPY(x, 0, s) },
@@ -103,6 +104,7 @@ func TestPublic(t *testing.T) {
 		"ReLUGrad":     func(s []float32) { ReLUGrad(z, x, s) },
 		"TanhGrad":     func(s []float32) { TanhGrad(z, s, x) },
 		"Mul":          func(s []float32) { Mul(z, s, x) },
+		"Greater":      func(s []float32) { Greater(z, places[:], s, 1) },
 		"Dot":          func(s []float32) { Dot(x, s) },
 		"Softmax":      func(s []float32) { Softmax(z, s) },
 		"CrossEntropy": func(s []float32) { CrossEntropy(z, s, 1) },

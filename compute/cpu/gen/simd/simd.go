@@ -232,11 +232,12 @@ func (f *Func) Arith(a V, n int) V { v := f.Reg(); VPSRAD(U8(n), a, v); return v
 // Float converts the integers of a.
 func (f *Func) Float(a V) V { v := f.Reg(); VCVTDQ2PS(a, v); return v }
 
-// The comparisons, all false for NaN.
+// The comparisons, all false for NaN but the last, which is true where one is NaN.
 const (
-	Equal   = U8(0)
-	Less    = U8(17)
-	Greater = U8(30)
+	Equal     = U8(0)
+	Less      = U8(17)
+	Greater   = U8(30)
+	Unordered = U8(3)
 )
 
 // Select returns yes where a p b holds, else no.

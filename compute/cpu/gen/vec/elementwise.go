@@ -26,6 +26,22 @@ func elementwise() {
 		return f.Mul(dy, f.Sub(f.Set(Const(1)), f.Mul(y, y)))
 	})
 	binary("mul", func(f *Func, a, b V) V { return f.Mul(a, b) })
+	greater()
+}
+
+// greater emits y = x and place = at where x > y or x is NaN.
+func greater() {
+	Each("greater", "func(n int, y *float32, place *int32, x *float32, at int32)", func(f *Func) {
+		n, y, place, x := Arg("n"), Arg("y"), Arg("place"), Arg("x")
+		at := f.Fill("at", 32)
+		f.Loop(n, []reg.Register{y, place, x}, func() {
+			v, old := f.Load(x), f.Load(y)
+			choose := func(yes, no V) V { return f.Select(Unordered, v, v, yes, f.Select(Greater, v, old, yes, no)) }
+			f.Store(choose(v, old), y)
+			f.Store(choose(at, f.Load(place)), place)
+		})
+		End()
+	})
 }
 
 // binary emits y = op(a, b).
