@@ -1,6 +1,7 @@
 package data
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -46,6 +47,9 @@ func openCaltech(dir string, o PictureOptions, f *faults) (*Set, error) {
 	l, err := listClasses(f, dir, doCaltech)
 	if err != nil {
 		return nil, err
+	}
+	if only := l.files[0].label; l.files[len(l.files)-1].label == only { // as where sets of other shapes have their test pictures
+		return nil, &Error{Op: opCaltech, Path: dir, Kind: Empty, Detail: fmt.Sprintf("of %d folders only %q has pictures, which leaves nothing to tell apart", len(l.classes), l.classes[only]), Do: doCaltech}
 	}
 	train, valid := l.perClass(caltechTrain, o.Seed)
 	g := l.gallery(o, 3, side, colourSquare(side))

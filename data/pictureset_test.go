@@ -196,6 +196,8 @@ func TestPictureSetErrors(t *testing.T) {
 	wantError(t, err, Empty, "val", "sort")
 	_, err = OpenImageNet(ok(t, "train/a/1.jpg", "val/b/1.jpg"), PictureOptions{})
 	wantError(t, err, BadLabel, filepath.Join("val", "b"))
+	_, err = OpenCaltech(ok(t, "train/a/1.jpg", "train/b/1.jpg", "test/1.jpg", "test/2.jpg"), PictureOptions{})
+	wantError(t, err, Empty, `"test"`)
 	dir := ok(t, "train/a/1.jpg", "val/a/1.jpg")
 	if err := os.WriteFile(filepath.Join(dir, synsetFile), []byte("a fish\nb\n"), 0o644); err != nil {
 		t.Fatal(err)
