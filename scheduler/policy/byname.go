@@ -9,14 +9,14 @@ import (
 // Policies returns every policy.
 func Policies() []Policy {
 	return []Policy{
-		{Name: "optimus", Allocator: Optimus{Best()}, Place: place.Optimus{}, SmallestFirst: true, Keep: true, Shrink: true},
-		{Name: "optimus-paper", Allocator: Optimus{}, Place: place.Optimus{Paper: true}, SmallestFirst: true},
+		{"optimus", TwoStage{Allocator: Optimus{Best()}, Place: place.Optimus{}, SmallestFirst: true, Keep: true, Shrink: true}},
+		{"optimus-paper", TwoStage{Allocator: Optimus{}, Place: place.Optimus{Paper: true}, SmallestFirst: true}},
 		// Pollux's baseline has jobs without ps and one resource, the GPU, in which the paper's rule needs no option.
-		{Name: "optimus+oracle", Allocator: Optimus{}, Place: place.MostFree{}, SmallestFirst: true, Keep: true},
-		{Name: "drf", Allocator: DRF{}, Place: place.Spread{}, Shrink: true},
-		{Name: "tetris", Allocator: Tetris{}, Place: place.Pack{}, Shrink: true},
-		{Name: "fifo", Allocator: FIFO{}, Place: place.Spread{}, Shrink: true},
-		{Name: "srtf", Allocator: SRTF{}, Place: place.Spread{}, Shrink: true},
+		{"optimus+oracle", TwoStage{Allocator: Optimus{}, Place: place.MostFree{}, SmallestFirst: true, Keep: true}},
+		{"drf", TwoStage{Allocator: DRF{}, Place: place.Spread{}, Shrink: true}},
+		{"tetris", TwoStage{Allocator: Tetris{}, Place: place.Pack{}, Shrink: true}},
+		{"fifo", TwoStage{Allocator: FIFO{}, Place: place.Spread{}, Shrink: true}},
+		{"srtf", TwoStage{Allocator: SRTF{}, Place: place.Spread{}, Shrink: true}},
 	}
 }
 

@@ -30,6 +30,11 @@ type Assigned struct {
 type State struct {
 	Round uint64     `json:"round"` // number of rounds decided
 	Jobs  []Assigned `json:"jobs"`  // by job ID
+	Memory
+}
+
+// Memory is what planners note for their next round. A planner never changes what it was given but replaces it.
+type Memory struct {
 }
 
 // Validate returns an error that names the first thing wrong with the state.

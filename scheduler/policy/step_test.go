@@ -252,7 +252,7 @@ func TestFragments(t *testing.T) {
 		v.Jobs[i].Demand = [2]place.Vector{{5, 10}, {5, 10}}
 	}
 	for _, p := range Policies() {
-		if !p.Shrink {
+		if two, ok := p.Planner.(TwoStage); !ok || !two.Shrink {
 			continue
 		}
 		st, decisions, err := Step(p, State{}, v)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"optimus/scheduler/estimate"
 	"optimus/scheduler/place"
 )
 
@@ -21,6 +22,13 @@ type SpeedFunc func(p, w int) float64
 // StepsPerSecond implements [Speed].
 func (f SpeedFunc) StepsPerSecond(p, w int) float64 { return f(p, w) }
 
+// Goodput is what is known or estimated of a job that chooses its batch by its allocation.
+type Goodput interface {
+	// Best returns the largest goodput on so many GPUs on so many nodes, in examples/s that count as much as those of
+	// a small batch, and the batch that reaches it. It is 0 where the job cannot run.
+	Best(nodes, gpus int) (float64, estimate.Batch)
+}
+
 // Job is an active job, as it is now.
 type Job struct {
 	ID         string
@@ -32,10 +40,14 @@ type Job struct {
 	Remaining  float64         // steps; less than 1 counts as 1
 	Progress   float64         // fraction done, 0 to 1
 	Speed      Speed
+	Goodput    Goodput // what pollux needs
+	Service    float64 // GPU·s that it has had
+	Restarts   int     // changes of its allocation since it first had one
 }
 
 // View is the cluster as it is now. The order of its lists means nothing.
 type View struct {
+	Now   float64 // seconds, on the axis of Job.Submitted
 	Nodes []place.Node
 	Jobs  []Job
 }
@@ -80,8 +92,6 @@ func (j *Job) problem(s *place.Space) error {
 	least := j.least()
 	asked := j.tasks(least)
 	switch {
-	case j.Speed == nil:
-		return fmt.Errorf("job %q has no speed estimate; probe it first", j.ID)
 	case math.IsNaN(j.Remaining) || math.IsInf(j.Remaining, 0):
 		return fmt.Errorf("job %q has %v steps left; the number must be finite", j.ID, j.Remaining)
 	case j.Min[place.PS] < 0 || j.Min[place.Worker] < 0 || j.Max[place.PS] < 0 || j.Max[place.Worker] < 0:
@@ -95,6 +105,15 @@ func (j *Job) problem(s *place.Space) error {
 	if !s.Holds(&asked) {
 		return fmt.Errorf("job %q needs at least %v, more than the whole cluster holds; add nodes or lower the minimum", j.ID, least)
 	}
+	return nil
+}
+
+// checkSpeed returns an error if the speed at the least number of tasks is not known.
+func (j *Job) checkSpeed() error {
+	if j.Speed == nil {
+		return fmt.Errorf("job %q has no speed estimate; probe it first", j.ID)
+	}
+	least := j.least()
 	if _, ok := j.seconds(least); !ok {
 		return fmt.Errorf("job %q: speed f(%d,%d) = %v steps/s; it must be positive and finite: probe the job again",
 			j.ID, least[place.PS], least[place.Worker], j.Speed.StepsPerSecond(least[place.PS], least[place.Worker]))
