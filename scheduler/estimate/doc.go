@@ -16,7 +16,13 @@
 // next, and [Refine] adds the smooth deviation from the form that the measurements
 // show.
 //
-// [NoiseScale] follows how much a larger batch is worth (Pollux, OSDI 2021).
+// A job that may change its batch is judged by its goodput, the examples per second that
+// count (Pollux, Qiao et al., OSDI 2021, §3). [NoiseScale] follows how much a larger
+// batch is worth, [Profile] keeps the times of a job's passes, [FitThroughput] fits a
+// model of seven parameters to them, and [Goodput] joins the two: its Best says how fast
+// the job learns on any number of GPUs and nodes, and with which batch. [Unmeasured]
+// stands for it in a job's first round; [ScaleOut] and [Autoscaler] choose the number of
+// nodes by it.
 //
 // The fits rest on [NNLS], least squares with coefficients ≥ 0, whose result
 // carries the proof that it is the minimum.

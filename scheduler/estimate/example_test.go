@@ -58,3 +58,44 @@ func ExampleConvergence() {
 	fmt.Printf("%.0f epochs done, about %.0f more\n", c.Done(), f.Remaining)
 	// Output: 20 epochs done, about 26 more
 }
+
+// A job reports the times of its passes and the noise of its gradients; the model then tells what more GPUs are worth,
+// and which batch suits them.
+func ExampleGoodput_Best() {
+	measured := func(gpus, m int) (grad, last, sync float64) { // seconds, of a job with pass and exchange in turn
+		grad, sync = 0.02+0.003*float64(m), 0.04+0.002*float64(max(gpus-2, 0))
+		if gpus == 1 {
+			sync = 0
+		}
+		return grad, grad + sync, sync
+	}
+	var profile estimate.Profile
+	for _, c := range [][2]int{{1, 64}, {1, 128}, {2, 64}, {4, 64}} {
+		grad, last, sync := measured(c[0], c[1])
+		if err := profile.Add(1, c[0], estimate.Batch{PerGPU: c[1]}, grad, last, sync); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fit, err := estimate.FitThroughput(profile.Records())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("assumed:", fit.Assumed)
+
+	noise := estimate.NoiseScale{InitBatch: 128}
+	_ = noise.Add(estimate.GradientNorms{Batch: 256, Count: 2, Local: []float64{1.8}, Total: []float64{1}})
+	limits := estimate.Limits{InitBatch: 128, MaxBatch: 4096, MinPerGPU: 32, MaxPerGPU: 256, Accumulate: true}
+	goodput := estimate.NewGoodput(fit.Throughput, noise, limits)
+	for _, gpus := range []int{1, 2, 4, 8} {
+		v, batch := goodput.Best(1, gpus)
+		fmt.Printf("%d GPU: %.0f useful examples/s with a batch of %d\n", gpus, v, batch.Total(gpus))
+	}
+	// Output:
+	// assumed: [α_node β_node]
+	// 1 GPU: 317 useful examples/s with a batch of 128
+	// 2 GPU: 524 useful examples/s with a batch of 212
+	// 4 GPU: 904 useful examples/s with a batch of 300
+	// 8 GPU: 1459 useful examples/s with a batch of 456
+}

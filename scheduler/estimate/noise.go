@@ -34,7 +34,7 @@ const (
 	leastVar    = 1e-6
 )
 
-// Scale is a batch as a multiple of M₀.
+// Scale is a batch as a multiple of M₀, and so the factor on the learning rate of the linear rule.
 func (n *NoiseScale) Scale(batch int) float64 { return float64(batch) / float64(n.InitBatch) }
 
 // Add takes one optimizer step. A step whose norms are not finite counts as progress
@@ -131,12 +131,17 @@ func (n *NoiseScale) AdaScale(group, batch int) float64 {
 	return gain(sqr, variance, n.Scale(batch))
 }
 
-// LEGW is the learning-rate factor with a warm-up of the given number of epochs at
+// AdamScale is the square root of AdaScale, for a group trained by Adam, whose step does not grow with the gradient.
+func (n *NoiseScale) AdamScale(group, batch int) float64 { return math.Sqrt(n.AdaScale(group, batch)) }
+
+// SquareRoot is the factor on the learning rate of the square-root rule, Pollux's for Adam.
+func (n *NoiseScale) SquareRoot(batch int) float64 { return math.Sqrt(n.Scale(batch)) }
+
+// LEGW is the square-root rule with a warm-up of the given number of epochs at
 // M₀, which lasts longer in proportion to the batch.
 func (n *NoiseScale) LEGW(batch int, warmupEpochs float64, dataset int) float64 {
-	scale := n.Scale(batch)
-	total := warmupEpochs * scale * float64(dataset) / float64(n.InitBatch)
-	factor := math.Sqrt(scale)
+	total := warmupEpochs * n.Scale(batch) * float64(dataset) / float64(n.InitBatch)
+	factor := n.SquareRoot(batch)
 	if total > 0 {
 		factor *= min(1, n.Progress/total)
 	}
