@@ -14,9 +14,19 @@ func Policies() []Policy {
 		// Pollux's baseline has jobs without ps and one resource, the GPU, in which the paper's rule needs no option.
 		{"optimus+oracle", TwoStage{Allocator: Optimus{}, Place: place.MostFree{}, SmallestFirst: true, Keep: true}},
 		{"drf", TwoStage{Allocator: DRF{}, Place: place.Spread{}, Shrink: true}},
-		{"tetris", TwoStage{Allocator: Tetris{}, Place: place.Pack{}, Shrink: true}},
+		{"tetris", TwoStage{Allocator: Tetris{Round: 600}, Place: place.Pack{}, Keep: true, Shrink: true}},
 		{"fifo", TwoStage{Allocator: FIFO{}, Place: place.Spread{}, Shrink: true}},
 		{"srtf", TwoStage{Allocator: SRTF{}, Place: place.Spread{}, Shrink: true}},
+		{"tiresias", Tiresias{}},
+		{"pollux", Pollux{P: -1, Delay: 30}},
+		{"pollux-artifact", Pollux{P: -1, Delay: 30, MaxGPUs: 64, MaxNodes: 16, Quirks: Artifact()}},
+		{"ring", onFewNodes(Ring{})},
+		{"ring-any", onFewNodes(Ring{Any: true})},
+		{"ring-explore", onFewNodes(Explore{})},
+		{"ring-eight", onFewNodes(Fixed{8})},
+		{"ring-four", onFewNodes(Fixed{4})},
+		{"ring-two", onFewNodes(Fixed{2})},
+		{"ring-one", onFewNodes(Fixed{1})},
 	}
 }
 

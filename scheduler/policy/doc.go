@@ -13,6 +13,9 @@
 //	drf             dominant resource fairness; tasks spread as Kubernetes does
 //	tetris          alignment and little remaining work; tasks packed
 //	fifo, srtf      by arrival; by shortest remaining time
+//	tiresias        jobs of fixed size in two queues, first those that have had little service
+//	pollux          largest fitness of the jobs' goodputs, by genetic search; chooses batches too, for jobs without ps
+//	pollux-artifact the same with what its authors' implementation does otherwise ([Quirks])
 //
 // Optimus's idea: a job with Q steps left that runs at f(p,w) steps/s ends in t = Q/f(p,w) seconds. Every job gets
 // its least number of tasks; then one task at a time goes to the job whose t falls most per amount of the cluster

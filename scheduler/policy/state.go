@@ -35,6 +35,9 @@ type State struct {
 
 // Memory is what planners note for their next round. A planner never changes what it was given but replaces it.
 type Memory struct {
+	Pollux *PolluxMemory `json:"pollux,omitempty"`
+	// Demoted are the jobs in Tiresias's second queue, in order.
+	Demoted []string `json:"demoted,omitempty"`
 }
 
 // Validate returns an error that names the first thing wrong with the state.
@@ -55,7 +58,12 @@ func (s *State) Validate() error {
 			}
 		}
 	}
-	return nil
+	for i, id := range s.Demoted {
+		if id == "" || slices.Contains(s.Demoted[:i], id) {
+			return fmt.Errorf("policy: state: demoted job %q (number %d) is named twice or without a name", id, i)
+		}
+	}
+	return s.Pollux.validate()
 }
 
 // UnmarshalJSON reads a state and validates it.
@@ -86,23 +94,24 @@ func (s *State) members(job string) []Member {
 	return s.Jobs[i].Members
 }
 
-// placementOf returns where members are, and false if one is on a node that is gone.
-func placementOf(members []Member, s *place.Space) (place.Placement, bool) {
-	at := map[int]place.Counts{}
+// PlacementOf returns where members are, and false if one is on a node that is gone.
+func PlacementOf(members []Member, s *place.Space) (place.Placement, bool) {
+	var out place.Placement
 	for _, m := range members {
+		if len(out) > 0 && s.Node(out[len(out)-1].Node).ID == m.Node { // like the member before, most often
+			out[len(out)-1].Tasks[m.Role]++
+			continue
+		}
 		node, ok := s.Index(m.Node)
 		if !ok {
 			return nil, false
 		}
-		c := at[node]
-		c[m.Role]++
-		at[node] = c
+		at, ok := slices.BinarySearchFunc(out, node, func(s place.Share, node int) int { return cmp.Compare(s.Node, node) })
+		if !ok {
+			out = slices.Insert(out, at, place.Share{Node: node})
+		}
+		out[at].Tasks[m.Role]++
 	}
-	out := make(place.Placement, 0, len(at))
-	for node, c := range at {
-		out = append(out, place.Share{Node: node, Tasks: c})
-	}
-	slices.SortFunc(out, func(a, b place.Share) int { return cmp.Compare(a.Node, b.Node) })
 	return out, true
 }
 

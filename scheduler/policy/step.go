@@ -96,14 +96,19 @@ func Step(p Policy, st State, v View) (State, []Decision, error) {
 			decisions[i].Action, decisions[i].Reason = Impossible, err.Error()
 			continue
 		}
-		at, _ := placementOf(st.members(j.ID), space)
+		at, _ := PlacementOf(st.members(j.ID), space)
 		r.Jobs, r.Placed, index = append(r.Jobs, *j), append(r.Placed, at), append(index, i)
 	}
 	plans := p.Planner.Plan(&r)
 	next := State{Round: st.Round + 1, Memory: memory}
 	for k, plan := range plans {
 		d, old := &decisions[index[k]], st.members(r.Jobs[k].ID)
-		d.Members, d.Batch, d.Reason = assign(old, plan.Placement, space), plan.Batch, plan.Reason
+		d.Batch, d.Reason = plan.Batch, plan.Reason
+		if at := r.Placed[k]; at != nil && slices.Equal(at, plan.Placement) {
+			d.Members = slices.Clone(old)
+		} else {
+			d.Members = assign(old, plan.Placement, space)
+		}
 		d.Tasks = plan.Placement.Total()
 		d.Action = action(old, d.Members)
 		if len(d.Members) > 0 {

@@ -43,6 +43,7 @@ type Job struct {
 	Goodput    Goodput // what pollux needs
 	Service    float64 // GPU·s that it has had
 	Restarts   int     // changes of its allocation since it first had one
+	Pinned     bool    // pollux: keeps what it has, since it must not be stopped
 }
 
 // View is the cluster as it is now. The order of its lists means nothing.
