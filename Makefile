@@ -30,6 +30,7 @@ soak: ## run the tests of concurrent packages again and again, in random order (
 	GOFLAGS="-count=$(or $(SOAK),20) -shuffle=on" .ci/run race
 	OPTIMUS_SOAK=1 go test -count=3 -shuffle=on -timeout 30m -run 'BO04_Server|BO13|BO15|Process' ./train
 	OPTIMUS_SOAK=1 go test -count=1 -timeout 30m -run TestPolluxAgainstNSGA2 ./scheduler/policy
+	OPTIMUS_SOAK=1 go test -count=1 -timeout 90m -run 'TestPollux$$' ./scheduler/sim/pollux
 
 real: ## train on small real data sets, each for some minutes (DATA=folder of the sets)
 	go run ./benchmarks/real $(if $(DATA),--data $(DATA))

@@ -80,7 +80,11 @@ type AttentionDecoder struct {
 // a Decoder anew, and what it reads at each step is the likeliest word of the step
 // before, Begin at first; up to the word End, or the most steps of the target's axis.
 // Counts are those of BLEU, between these words and the references. As any word may
-// come up, each batch needs all rows of the table. Forward.
+// come up, each batch needs all rows of the table.
+//
+// Where words are made of Pieces, BLEU is of the words: of what is written and of the
+// references, a piece that ends in Mark is joined to what follows, less the mark. Two
+// words are the same if their letters are, however they were cut. Forward.
 type Greedy struct {
 	Decoder    *AttentionDecoder
 	Table      int // block of the decoder's words, [Words,In]
@@ -88,6 +92,8 @@ type Greedy struct {
 	References int // input, [T]: words up to End
 	Begin, End int
 	Words      int
+	Pieces     []string // Words texts, or nil where each is a word
+	Mark       string
 }
 
 // Bag sums rows of an embedding: Y[b] = Σ Table[id] over the ids of bag b, of which

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"optimus/data/audio"
+	"optimus/data/source"
 	"optimus/internal/shared"
 )
 
@@ -84,13 +85,13 @@ func TestBadFiles(t *testing.T) {
 			case "cifar10":
 				o = readBadCIFAR10(path)
 			case "class_folders":
-				l, err := listClasses(&faults{}, filepath.Join(path, "train"), doPicture)
+				l, err := listClasses(&faults{}, at(path).Join("train"), doPicture)
 				o = outcome{err: err}
 				if err == nil {
 					o.classes, o.images = l.classes, len(l.files)
 				}
 			case "images":
-				o.picture, o.err = readPicture(path)
+				o.picture, o.err = readPicture(at(path), source.Stamp{})
 			case "librispeech":
 				o = spoken.outcome(path)
 			case "mnist":
@@ -104,7 +105,7 @@ func TestBadFiles(t *testing.T) {
 			case "text":
 				o = readBadText(t, path)
 			case "wav":
-				o.sound, o.err = readRecording(path)
+				o.sound, o.err = readRecording(recordingFile{path: at(path)})
 			default:
 				t.Fatalf("no reader for %s", kind)
 			}
@@ -242,17 +243,17 @@ func (c badCase) compareSound(t *testing.T, s *audio.Sound) {
 
 func readBadCIFAR10(path string) outcome {
 	p := newCIFAR10()
-	err := readPictures(path, p)
+	err := readPictures(at(path), p)
 	return outcome{err: err, labels: p.labels, records: len(p.labels)}
 }
 
 // readBadMNIST reads one file, and labels together with the 12 good pictures.
 func readBadMNIST(path string) (o outcome) {
-	if n, err := checkIDX(path); err != nil || strings.Contains(path, "images") {
+	if n, err := checkIDX(at(path)); err != nil || strings.Contains(path, "images") {
 		return outcome{err: err, records: n}
 	}
 	p := newMNIST()
-	o.err = readDigits(filepath.Join(filepath.Dir(path), "good-images-idx3-ubyte"), path, p, &faults{})
+	o.err = readDigits(at(filepath.Dir(path)).Join("good-images-idx3-ubyte"), at(path), p, &faults{})
 	o.labels, o.records = p.labels, len(p.labels)
 	return o
 }
@@ -275,22 +276,22 @@ func readBadText(t *testing.T, path string) (o outcome) {
 	var text []byte
 	switch {
 	case base == "text8.zip":
-		_, _, o.err = readText8(path)
+		_, _, o.err = readText8(at(path))
 		return o
 	case strings.HasPrefix(base, "text8"):
-		if text, o.err = readAll(opText8, path, 1<<20, doText8); o.err == nil {
+		if text, o.err = readAll(opText8, at(path), 1<<20, doText8); o.err == nil {
 			lex, tokens := text8Words(text)
 			o.tokens, o.words = len(tokens), lex.words
 		}
 		return o
 	case base == "invalid_utf8.de":
-		_, o.err = readAll(opWMT17, path, 1<<20, doWMT17)
+		_, o.err = readAll(opWMT17, at(path), 1<<20, doWMT17)
 		return o
 	}
 	s, lex := &sentences{}, newLexicon()
-	o.err = readText(opMR, path, 0, mrWords, lex, s)
+	o.err = readText(opMR, at(path), 0, mrWords, lex, s)
 	o.lines, o.tokens, o.words = s.len(), len(s.tokens), lex.words
-	if _, err := readAll(opPTB, path, 1<<20, doPTB); (err == nil) != (o.err == nil) && base != "rt_mixed.pos" { // that is no UTF-8
+	if _, err := readAll(opPTB, at(path), 1<<20, doPTB); (err == nil) != (o.err == nil) && base != "rt_mixed.pos" { // that is no UTF-8
 		t.Errorf("as PTB: %v; as MR: %v", err, o.err)
 	}
 	return o
@@ -298,10 +299,10 @@ func readBadText(t *testing.T, path string) (o outcome) {
 
 func readBadPairs(base string) (o outcome) {
 	var p parallel
-	if o.err = p.read(base); o.err != nil {
+	if o.err = p.read(at(base)); o.err != nil {
 		return o
 	}
-	s, err := newWMT17(base, "pairs", [2]parallel{p, p}, PairOptions{})
+	s, err := newWMT17(at(base), "pairs", [2]parallel{p, p}, PairOptions{})
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -316,8 +317,8 @@ type badLibrary struct {
 }
 
 func readBadLibrary(t *testing.T, dir string) *badLibrary {
-	l := &badLibrary{&library{faults: &faults{op: opSpeech, limit: unlimited}}, map[string]string{}}
-	if err := l.walk(dir); err != nil {
+	l := &badLibrary{&library{faults: &faults{op: opSpeech, limit: unlimited}, dir: at(dir)}, map[string]string{}}
+	if err := l.walk(at(dir)); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.verify(); err != nil {
@@ -325,7 +326,7 @@ func readBadLibrary(t *testing.T, dir string) *badLibrary {
 	}
 	for i, file := range l.files {
 		for _, letter := range l.letters.at(i) {
-			l.texts[file] += alphabet[letter-1 : letter]
+			l.texts[file.path.String()] += alphabet[letter-1 : letter]
 		}
 	}
 	return l
@@ -341,7 +342,7 @@ func (l *badLibrary) outcome(path string) (o outcome) {
 		}
 	}
 	o.transcript = l.texts[path]
-	if sound, err := readRecording(path); err == nil {
+	if sound, err := readRecording(recordingFile{path: at(path)}); err == nil {
 		o.sound = sound
 		if int(sound.Samples) < soundWindow { // it decodes, and no set takes it
 			if KindOf(o.err) != Empty {

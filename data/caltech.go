@@ -2,9 +2,9 @@ package data
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
+	"optimus/data/source"
 	"optimus/internal/rng"
 )
 
@@ -25,9 +25,11 @@ func caltechFolders() []string { return []string{"101_ObjectCategories", "256_Ob
 //
 // Inputs of a batch: [N,3,Side,Side] float32, [N] int32 labels. The middle square
 // of a picture is scaled to Side × Side; ImageNet's mean is taken off.
-func OpenCaltech(dir string, o PictureOptions) (*Set, error) { return openCaltech(dir, o, &faults{}) }
+func OpenCaltech(dir string, o PictureOptions) (*Set, error) {
+	return openAt(opCaltech, dir, func(dir source.Path) (*Set, error) { return openCaltech(dir, o, &faults{}) })
+}
 
-func openCaltech(dir string, o PictureOptions, f *faults) (*Set, error) {
+func openCaltech(dir source.Path, o PictureOptions, f *faults) (*Set, error) {
 	if err := o.begin(f, opCaltech); err != nil {
 		return nil, err
 	}
@@ -41,7 +43,7 @@ func openCaltech(dir string, o PictureOptions, f *faults) (*Set, error) {
 		}
 	}
 	name := "Caltech"
-	if number, _, ok := strings.Cut(filepath.Base(dir), "_ObjectCategories"); ok {
+	if number, _, ok := strings.Cut(dir.Base(), "_ObjectCategories"); ok {
 		name += "-" + number
 	}
 	l, err := listClasses(f, dir, doCaltech)
@@ -49,7 +51,7 @@ func openCaltech(dir string, o PictureOptions, f *faults) (*Set, error) {
 		return nil, err
 	}
 	if only := l.files[0].label; l.files[len(l.files)-1].label == only { // as where sets of other shapes have their test pictures
-		return nil, &Error{Op: opCaltech, Path: dir, Kind: Empty, Detail: fmt.Sprintf("of %d folders only %q has pictures, which leaves nothing to tell apart", len(l.classes), l.classes[only]), Do: doCaltech}
+		return nil, &Error{Op: opCaltech, Path: dir.String(), Kind: Empty, Detail: fmt.Sprintf("of %d folders only %q has pictures, which leaves nothing to tell apart", len(l.classes), l.classes[only]), Do: doCaltech}
 	}
 	train, valid := l.perClass(caltechTrain, o.Seed)
 	g := l.gallery(o, 3, side, colourSquare(side))

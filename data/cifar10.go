@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"optimus/data/source"
 )
 
 const (
@@ -37,9 +37,11 @@ const (
 // Inputs of a batch: [N,3,32,32] float32, [N] int32 labels. A pixel value v of
 // channel c becomes (v - mean_c)/std_c over all training pixels, from exact
 // integer counts, so that it is the same everywhere. Pixels are held as bytes.
-func OpenCIFAR10(dir string) (*Set, error) { return openCIFAR10(dir, &faults{}) }
+func OpenCIFAR10(dir string) (*Set, error) {
+	return openAt(opCIFAR, dir, func(dir source.Path) (*Set, error) { return openCIFAR10(dir, &faults{}) })
+}
 
-func openCIFAR10(dir string, f *faults) (*Set, error) {
+func openCIFAR10(dir source.Path, f *faults) (*Set, error) {
 	dir, err := folder(opCIFAR, dir, cifarFolder, doCIFAR)
 	if err != nil {
 		return nil, err
@@ -54,10 +56,10 @@ func openCIFAR10(dir string, f *faults) (*Set, error) {
 			return nil, err
 		}
 	}
-	if err := f.need(readPictures(filepath.Join(dir, cifarTest), valid)); err != nil {
+	if err := f.need(readPictures(dir.Join(cifarTest), valid)); err != nil {
 		return nil, err
 	}
-	classes, err := cifarNames(filepath.Join(dir, cifarMeta))
+	classes, err := cifarNames(dir.Join(cifarMeta))
 	if err := f.need(err); err != nil {
 		return nil, err
 	}
@@ -68,10 +70,10 @@ func openCIFAR10(dir string, f *faults) (*Set, error) {
 }
 
 // cifarBatches returns the paths of the training files in numeric order.
-func cifarBatches(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+func cifarBatches(dir source.Path) ([]source.Path, error) {
+	entries, err := dir.ReadDir()
 	if err != nil {
-		return nil, systemError(opCIFAR, dir, err, doCIFAR)
+		return nil, systemError(opCIFAR, dir.String(), err, doCIFAR)
 	}
 	var numbers []int
 	for _, e := range entries {
@@ -82,15 +84,15 @@ func cifarBatches(dir string) ([]string, error) {
 		case !ok || err != nil || strconv.Itoa(n) != text:
 		case bin:
 			numbers = append(numbers, n)
-		case len(numbers) == 0 && !exists(filepath.Join(dir, e.Name()+".bin")):
-			path := filepath.Join(dir, e.Name())
-			return nil, &Error{Op: opCIFAR, Path: path, Kind: BadFormat, Detail: "it is " + describeFile(path) + ", not a .bin file: this is the Python version of the set", Do: doCIFAR}
+		case len(numbers) == 0 && !dir.Join(e.Name()+".bin").Exists():
+			path := dir.Join(e.Name())
+			return nil, &Error{Op: opCIFAR, Path: path.String(), Kind: BadFormat, Detail: "it is " + describeFile(path) + ", not a .bin file: this is the Python version of the set", Do: doCIFAR}
 		}
 	}
 	slices.Sort(numbers)
-	paths := make([]string, max(len(numbers), 1))
+	paths := make([]source.Path, max(len(numbers), 1))
 	for i := range paths {
-		paths[i] = filepath.Join(dir, fmt.Sprintf("data_batch_%d.bin", i+1))
+		paths[i] = dir.Join(fmt.Sprintf("data_batch_%d.bin", i+1))
 		if i < len(numbers) && numbers[i] == i+1 {
 			continue
 		}
@@ -98,20 +100,15 @@ func cifarBatches(dir string) ([]string, error) {
 		if len(numbers) > 0 {
 			detail += fmt.Sprintf(", though there is data_batch_%d.bin", numbers[len(numbers)-1])
 		}
-		return nil, &Error{Op: opCIFAR, Path: paths[i], Kind: NotFound, Detail: detail, Do: doCIFAR}
+		return nil, &Error{Op: opCIFAR, Path: paths[i].String(), Kind: NotFound, Detail: detail, Do: doCIFAR}
 	}
 	return paths, nil
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // cifarNames reads the ten class names; without the file they are the
 // publication's.
-func cifarNames(path string) ([]string, error) {
-	if !exists(path) {
+func cifarNames(path source.Path) ([]string, error) {
+	if !path.Exists() {
 		return strings.Fields("airplane automobile bird cat deer dog frog horse ship truck"), nil
 	}
 	text, err := readSized(opCIFAR, path, 1<<16, doRefetch)
@@ -120,7 +117,7 @@ func cifarNames(path string) ([]string, error) {
 	}
 	names := strings.Fields(string(text))
 	if len(names) != cifarClasses {
-		return nil, &Error{Op: opCIFAR, Path: path, Kind: BadFormat, Detail: fmt.Sprintf("%d class names, want %d", len(names), cifarClasses), Do: doRefetch}
+		return nil, &Error{Op: opCIFAR, Path: path.String(), Kind: BadFormat, Detail: fmt.Sprintf("%d class names, want %d", len(names), cifarClasses), Do: doRefetch}
 	}
 	return names, nil
 }
@@ -128,13 +125,10 @@ func cifarNames(path string) ([]string, error) {
 func newCIFAR10() *pictures { return &pictures{planes: 3, side: cifarSide} }
 
 // readPictures appends a file's records.
-func readPictures(path string, dst *pictures) error {
-	f, size, err := openSized(opCIFAR, path, cifarLimit, doRefetch)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return parsePictures(path, bufio.NewReaderSize(f, 1<<16), size, dst)
+func readPictures(path source.Path, dst *pictures) error {
+	return withFile(opCIFAR, path, cifarLimit, doRefetch, func(f fileReader, size int64) error {
+		return parsePictures(path.String(), bufio.NewReaderSize(f, 1<<16), size, dst)
+	})
 }
 
 // parsePictures appends the records of a file of size bytes. It reads nothing

@@ -7,7 +7,8 @@
 // same bytes. That is what lets a job change its number of workers between two
 // steps without an example lost or repeated.
 //
-// Readers take the on-disk formats of the original publications ([OpenMR],
+// A set lies in a folder, or below a URL of an object store: wherever a reader asks for
+// a dir, it takes what package source opens. Readers take the on-disk formats of the original publications ([OpenMR],
 // [OpenCIFAR10], [OpenMNIST], [OpenNDSB1], [OpenCaltech], [OpenImageNet], [OpenPTB],
 // [OpenText8], [OpenWMT17], [OpenLibriSpeech]); generators ([GenerateMR],
 // [GenerateCIFAR10], [GeneratePTB] and others, one for each) make sets of the same
@@ -21,7 +22,11 @@
 // option allows so many bad examples to be left out, [Set].Skipped lists them.
 package data
 
-import "slices"
+import (
+	"slices"
+
+	"optimus/data/source"
+)
 
 // Array is one input of a model for a whole batch, row-major. The first
 // dimension of Shape is the batch. Exactly one of F and I is in use; it holds
@@ -74,6 +79,17 @@ type Set struct {
 	Skipped        []error  // what was wrong with the examples that were left out, as the options allowed
 	LeftOut        int      // pairs of sentences that a rule of the format leaves out
 	Generated      bool     // made by a generator, not read from real data
+
+	files *source.Tree // that examples are read from; nil of a set that is made
+}
+
+// Close gives up what examples are read from: connections to an object store. No
+// example may be asked for after it. A set of a local folder needs no Close.
+func (s *Set) Close() error {
+	if s.files == nil {
+		return nil
+	}
+	return s.files.Close()
 }
 
 // resize gives b n examples and k inputs, keeping the inputs' memory.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+
+	"optimus/data/source"
 )
 
 // Kind says what is wrong with a set. The list is closed; the words are part
@@ -67,12 +69,14 @@ func printable(path string) string {
 	return path
 }
 
-// systemError turns an error of the file system into an *Error.
+// systemError turns an error of the file system, or of a store, into an *Error.
 func systemError(op, path string, err error, do string) *Error {
 	e := &Error{Op: op, Path: path, Kind: Unreadable, Detail: err.Error(), Do: do, Err: err}
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		e.Detail = pe.Err.Error()
+	}
+	if fault, ok := errors.AsType[*source.Fault](err); ok && fault.Do != "" {
+		e.Do = fault.Do
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		e.Kind, e.Detail = NotFound, "no such file or folder"

@@ -7,10 +7,13 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
+
+	"optimus/data/source"
 )
 
 // faults are what is wrong with the files of a set. A reader tells each and goes on
-// as long as tell returns nil: it then leaves the example out. The zero value is
+// as long as tell returns nil: it then leaves the example out. A store that does not
+// answer is not a fault of a file, and always ends the reading. The zero value is
 // strict, the first fault ends the reading.
 type faults struct {
 	op    string
@@ -31,7 +34,7 @@ func (f *faults) tell(err error) error {
 	if err == nil {
 		return nil
 	}
-	if f.limit == 0 {
+	if f.limit == 0 || source.IsFault(err) {
 		return err
 	}
 	if f.list = append(f.list, err); len(f.list) <= f.limit {
@@ -59,7 +62,7 @@ func (f *faults) tellAll(errs []error) error {
 // need notes a fault of a file that the set cannot do without. It returns nil only
 // where all that is wrong is to be listed.
 func (f *faults) need(err error) error {
-	if err != nil && f.limit == unlimited {
+	if err != nil && f.limit == unlimited && !source.IsFault(err) {
 		f.list = append(f.list, err)
 		return nil
 	}
@@ -77,12 +80,15 @@ func (f *faults) whole() error {
 	return nil
 }
 
-// verify reads n examples, by many goroutines, and keeps those that can be. It ends
+// verify reads n examples, by width goroutines, and keeps those that can be. It ends
 // early with the context, or when too many cannot.
-func (f *faults) verify(n int, read func(i int) error, keep func(i int)) error {
+func (f *faults) verify(width, n int, read func(i int) error, keep func(i int)) error {
 	wrong := make([]error, n)
-	err := inParallel(n, func(i int) error {
+	err := inParallel(width, n, func(i int) error {
 		wrong[i] = read(i)
+		if source.IsFault(wrong[i]) {
+			return wrong[i]
+		}
 		if f.ctx != nil {
 			return context.Cause(f.ctx)
 		}

@@ -3,10 +3,11 @@ package data
 import (
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
+
+	"optimus/data/source"
 )
 
 // pictureFile is one picture of a class folder. There may be millions, so it does not
@@ -14,20 +15,23 @@ import (
 type pictureFile struct {
 	name  string
 	label int32
-	size  int64 // bytes
+	stamp source.Stamp
 }
 
 // classFolders are the folders of dir, one a class, and the pictures in them.
 type classFolders struct {
-	dir     string
+	dir     source.Path
 	classes []string
 	files   []pictureFile
 }
 
-func (l *classFolders) path(i int) string {
+func (l *classFolders) path(i int) source.Path {
 	f := &l.files[i]
-	return filepath.Join(l.dir, l.classes[f.label], f.name)
+	return l.dir.Join(l.classes[f.label], f.name)
 }
+
+// read decodes a picture.
+func (l *classFolders) read(i int) (*raster, error) { return readPicture(l.path(i), l.files[i].stamp) }
 
 // listClasses lists the folders in dir and their pictures, both in the order of
 // their names' bytes, whatever the system's language. A picture is a file whose
@@ -38,21 +42,21 @@ func (l *classFolders) path(i int) string {
 //
 // A picture of no bytes is a fault here, before any training. Where faults may be left
 // out, all pictures are read, and those that cannot be are.
-func listClasses(f *faults, dir, do string) (*classFolders, error) {
+func listClasses(f *faults, dir source.Path, do string) (*classFolders, error) {
 	op := f.op
-	entries, err := os.ReadDir(dir)
+	entries, err := dir.ReadDir()
 	if err != nil {
-		return nil, systemError(op, dir, err, do)
+		return nil, systemError(op, dir.String(), err, do)
 	}
 	var folders []fs.DirEntry
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") && (e.IsDir() || isLink(e) && isFolder(filepath.Join(dir, e.Name()))) {
+		if !strings.HasPrefix(e.Name(), ".") && (e.IsDir() || isLink(e) && dir.Join(e.Name()).IsDir()) {
 			folders = append(folders, e)
 		}
 	}
 	listings := make([]listing, len(folders))
-	err = inParallel(len(folders), func(i int) (err error) {
-		listings[i], err = listPictures(op, filepath.Join(dir, folders[i].Name()), do)
+	err = inParallel(dir.Width(), len(folders), func(i int) (err error) {
+		listings[i], err = listPictures(op, dir.Join(folders[i].Name()), do)
 		return err
 	})
 	if err != nil {
@@ -79,23 +83,18 @@ func listClasses(f *faults, dir, do string) (*classFolders, error) {
 		}
 	}
 	if len(l.files) == 0 {
-		return nil, &Error{Op: op, Path: dir, Kind: Empty, Detail: fmt.Sprintf("there are %d class folders and no picture (.jpg, .jpeg, .png) in any", len(l.classes)), Do: do}
+		return nil, &Error{Op: op, Path: dir.String(), Kind: Empty, Detail: fmt.Sprintf("there are %d class folders and no picture (.jpg, .jpeg, .png) in any", len(l.classes)), Do: do}
 	}
 	return l, nil
 }
 
 func isLink(e fs.DirEntry) bool { return e.Type()&fs.ModeSymlink != 0 }
 
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
 // verify reads all pictures and leaves out those that cannot be read.
 func (l *classFolders) verify(f *faults) error {
 	var kept []pictureFile
-	err := f.verify(len(l.files), func(i int) error {
-		_, err := readPicture(l.path(i))
+	err := f.verify(l.dir.Width(), len(l.files), func(i int) error {
+		_, err := l.read(i)
 		return err
 	}, func(i int) { kept = append(kept, l.files[i]) })
 	l.files = kept
@@ -109,28 +108,27 @@ type listing struct {
 }
 
 // listPictures lists the pictures of one folder.
-func listPictures(op, dir, do string) (l listing, err error) {
-	entries, err := os.ReadDir(dir)
+func listPictures(op string, dir source.Path, do string) (l listing, err error) {
+	entries, err := dir.ReadDir()
 	if err != nil {
-		return l, systemError(op, dir, err, do)
+		return l, systemError(op, dir.String(), err, do)
 	}
 	for _, e := range entries {
 		if !isPicture(e.Name()) || e.IsDir() {
 			continue
 		}
-		path := filepath.Join(dir, e.Name())
 		info, err := e.Info()
 		if isLink(e) {
-			info, err = os.Stat(path)
+			info, err = dir.Join(e.Name()).Stat()
 		}
 		switch {
 		case err != nil:
-			l.wrong = append(l.wrong, systemError(op, path, err, doPicture))
+			l.wrong = append(l.wrong, systemError(op, dir.Join(e.Name()).String(), err, doPicture))
 		case !info.Mode().IsRegular():
 		case info.Size() == 0:
-			l.wrong = append(l.wrong, &Error{Op: op, Path: path, Kind: Empty, Detail: "the file has 0 bytes", Do: doPicture})
+			l.wrong = append(l.wrong, &Error{Op: op, Path: dir.Join(e.Name()).String(), Kind: Empty, Detail: "the file has 0 bytes", Do: doPicture})
 		default:
-			l.files = append(l.files, pictureFile{name: e.Name(), size: info.Size()})
+			l.files = append(l.files, pictureFile{name: e.Name(), stamp: source.StampOf(info)})
 		}
 	}
 	return l, nil
@@ -138,7 +136,7 @@ func listPictures(op, dir, do string) (l listing, err error) {
 
 // isPicture goes by a file's name.
 func isPicture(name string) bool {
-	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".jpg", ".jpeg", ".png"}, strings.ToLower(filepath.Ext(name)))
+	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".jpg", ".jpeg", ".png"}, strings.ToLower(path.Ext(name)))
 }
 
 // gallery returns the pictures, each made by fit out of what is in its file.
@@ -148,7 +146,7 @@ func (l *classFolders) gallery(o PictureOptions, planes, side int, fit func(r *r
 		labels[i] = f.label
 	}
 	load := func(i int) ([]byte, error) {
-		r, err := readPicture(l.path(i))
+		r, err := l.read(i)
 		if err != nil {
 			return nil, err
 		}
@@ -156,9 +154,13 @@ func (l *classFolders) gallery(o PictureOptions, planes, side int, fit func(r *r
 	}
 	identity := func(i int) string {
 		f := l.files[i]
-		return fmt.Sprintf("%s/%s %d", l.classes[f.label], f.name, f.size)
+		id := fmt.Sprintf("%s/%s %d", l.classes[f.label], f.name, f.stamp.Size)
+		if f.stamp.Version != 0 {
+			id += fmt.Sprintf(" %x", f.stamp.Version)
+		}
+		return id
 	}
-	return newGallery(o, planes, side, labels, load, identity)
+	return newGallery(o, planes, side, labels, l.dir.Width(), load, identity)
 }
 
 // colourSquare fits a picture for the models of coloured squares.

@@ -183,7 +183,7 @@ func FuzzTranscripts(f *testing.F) {
 			t.Fatal(err)
 		}
 		s := &library{faults: &faults{op: opSpeech, limit: unlimited}}
-		if err := s.walk(dir); err != nil {
+		if err := s.walk(at(dir)); err != nil {
 			t.Fatal(err)
 		}
 		if len(s.files) > 2 || len(s.frames) != len(s.files) || s.letters.len() != len(s.files) {
@@ -210,7 +210,7 @@ func FuzzText8Zip(f *testing.F) {
 			t.Fatal(err)
 		}
 		bounded(t, len(content), 4<<20, 64*deflateMost, func() {
-			if _, err := unzipText8(path); err != nil {
+			if _, err := unzipText8(at(path)); err != nil {
 				wantError(t, err, KindOf(err), "text8.zip")
 			}
 		})

@@ -20,15 +20,16 @@ type gallery struct {
 	// goroutines and always returns the same for the same picture.
 	load func(i int) ([]byte, error)
 	// identity is what tells picture i from others, for the fingerprint: its file's
-	// name and size, or what it is painted from.
+	// name, size and version, or what it is painted from.
 	identity func(i int) string
+	width    int // pictures that are loaded at once
 
 	kept []atomic.Pointer[[]byte]
 	room atomic.Int64 // bytes
 }
 
-func newGallery(o PictureOptions, planes, side int, labels []int32, load func(i int) ([]byte, error), identity func(i int) string) *gallery {
-	g := &gallery{planes: planes, side: side, labels: labels, load: load, identity: identity, kept: make([]atomic.Pointer[[]byte], len(labels))}
+func newGallery(o PictureOptions, planes, side int, labels []int32, width int, load func(i int) ([]byte, error), identity func(i int) string) *gallery {
+	g := &gallery{planes: planes, side: side, labels: labels, load: load, identity: identity, width: width, kept: make([]atomic.Pointer[[]byte], len(labels))}
 	g.room.Store(cmp.Or(o.Cache, standardCache))
 	return g
 }
@@ -69,7 +70,7 @@ func (s *gallerySplit) Fill(ids []int, b *Batch) error {
 	b.resize(len(ids), 2)
 	pixels := b.Inputs[0].floats(len(ids), 3, g.side, g.side)
 	labels := b.Inputs[1].ints(len(ids))
-	return inParallel(len(ids), func(i int) error {
+	return inParallel(g.width, len(ids), func(i int) error {
 		id := int(s.ids[ids[i]])
 		picture, err := g.at(id)
 		if err != nil {
@@ -97,14 +98,17 @@ func (s *gallerySplit) digest(w io.Writer) {
 	}
 }
 
-// inParallel calls f for 0..n-1 on as many goroutines as there are processors. After
+// processors is the width for what takes their time alone.
+func processors() int { return runtime.GOMAXPROCS(0) }
+
+// inParallel calls f for 0..n-1 on up to width goroutines. After
 // an error it begins no more, and returns the error of the lowest that failed.
-func inParallel(n int, f func(i int) error) error {
+func inParallel(width, n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64
 	var failed atomic.Bool
 	var group sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
+	for range min(n, width) {
 		group.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n && !failed.Load(); i = int(next.Add(1)) - 1 {
 				if errs[i] = f(i); errs[i] != nil {

@@ -34,7 +34,7 @@ func GenerateLibriSpeech(n int, seed uint64) (*Set, error) {
 	read := func(i int) ([]float32, error) {
 		return (&audio.Sound{Info: audio.Info{Bits: 16}, Data: widened(said[i].samples())}).Floats(), nil
 	}
-	set := newSpeech("LibriSpeech (generated)", s, read, ids[:cut], ids[cut:])
+	set := newSpeech("LibriSpeech (generated)", s, processors(), read, ids[:cut], ids[cut:])
 	set.Generated = true
 	return set, nil
 }

@@ -56,7 +56,7 @@ func generatePictures(name string, n, holdout int, o PictureOptions, f figures, 
 	}
 	load := func(i int) ([]byte, error) { return f.paint(int(labels[i]), base, key(i), f.side, f.side), nil }
 	identity := func(i int) string { return fmt.Sprintf("%d painted by %x", i, uint64(key(i))) }
-	g := newGallery(o, f.planes(), f.side, labels, load, identity)
+	g := newGallery(o, f.planes(), f.side, labels, processors(), load, identity)
 	ids, cut := all(n), n-max(n/holdout, 1)
 	s := newPictureSet(name+" (generated)", f.names(base), g, ids[:cut], g, ids[cut:], scale)
 	s.Generated = true

@@ -3,6 +3,7 @@ package data
 import (
 	"bytes"
 
+	"optimus/data/source"
 	"optimus/internal/rng"
 )
 
@@ -25,7 +26,7 @@ func GenerateWMT17(n int, seed uint64, o PairOptions) (*Set, error) {
 	if err := checkCount("generate WMT17", n); err != nil {
 		return nil, err
 	}
-	s, err := newWMT17("", "WMT17 (generated)", translations(n, seed), o)
+	s, err := newWMT17(source.Path{}, "WMT17 (generated)", translations(n, seed), o)
 	if err == nil {
 		s.Generated = true
 	}

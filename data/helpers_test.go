@@ -6,7 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"optimus/data/source"
 )
+
+// at is a path of the file system.
+func at(path string) source.Path {
+	return source.Local(filepath.Dir(path)).Root().Join(filepath.Base(path))
+}
 
 // put writes files (name, contents in turn) into a new folder.
 func put(t testing.TB, files ...string) string {

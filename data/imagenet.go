@@ -2,11 +2,12 @@ package data
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
-	"io"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"optimus/data/source"
 )
 
 const (
@@ -22,10 +23,10 @@ const (
 // their names are looked up in dir/synset_words.txt ("n01440764 tench, Tinca
 // tinca" a line) where that exists. Pictures as in [OpenCaltech].
 func OpenImageNet(dir string, o PictureOptions) (*Set, error) {
-	return openImageNet(dir, o, &faults{})
+	return openAt(opImageNet, dir, func(dir source.Path) (*Set, error) { return openImageNet(dir, o, &faults{}) })
 }
 
-func openImageNet(dir string, o PictureOptions, f *faults) (*Set, error) {
+func openImageNet(dir source.Path, o PictureOptions, f *faults) (*Set, error) {
 	if err := o.begin(f, opImageNet); err != nil {
 		return nil, err
 	}
@@ -36,18 +37,18 @@ func openImageNet(dir string, o PictureOptions, f *faults) (*Set, error) {
 	if dir, err = folder(opImageNet, dir, "", doImageNet); err != nil {
 		return nil, err
 	}
-	train, err := listClasses(f, filepath.Join(dir, "train"), doImageNet)
+	train, err := listClasses(f, dir.Join("train"), doImageNet)
 	if err != nil {
 		return nil, err
 	}
-	valid, err := listClasses(f, filepath.Join(dir, "val"), "sort the pictures of ILSVRC2012_img_val.tar into folders by their WordNet ids, as in train")
+	valid, err := listClasses(f, dir.Join("val"), "sort the pictures of ILSVRC2012_img_val.tar into folders by their WordNet ids, as in train")
 	if err != nil {
 		return nil, err
 	}
 	if err := valid.relabel(train.classes); err != nil {
 		return nil, err
 	}
-	words, err := synsetWords(filepath.Join(dir, synsetFile))
+	words, err := synsetWords(dir.Join(synsetFile))
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (l *classFolders) relabel(classes []string) error {
 		f := &l.files[i]
 		k, ok := slices.BinarySearch(classes, l.classes[f.label])
 		if !ok {
-			return &Error{Op: opImageNet, Path: filepath.Join(l.dir, l.classes[f.label]), Kind: BadLabel, Detail: "there is no folder of that name in train", Do: doImageNet}
+			return &Error{Op: opImageNet, Path: l.dir.Join(l.classes[f.label]).String(), Kind: BadLabel, Detail: "there is no folder of that name in train", Do: doImageNet}
 		}
 		f.label = int32(k)
 	}
@@ -76,26 +77,25 @@ func (l *classFolders) relabel(classes []string) error {
 }
 
 // synsetWords reads what WordNet ids stand for; without the file, nothing.
-func synsetWords(path string) (map[string]string, error) {
-	if !exists(path) {
+func synsetWords(path source.Path) (map[string]string, error) {
+	if !path.Exists() {
 		return nil, nil
 	}
-	f, size, err := openSized(opImageNet, path, 1<<20, doImageNet)
+	text, err := readSized(opImageNet, path, 1<<20, doImageNet)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	words := map[string]string{}
-	lines := bufio.NewScanner(io.LimitReader(f, size))
+	lines := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; lines.Scan(); n++ {
 		id, text, ok := strings.Cut(strings.TrimSpace(lines.Text()), " ")
 		if !ok && id != "" {
-			return nil, &Error{Op: opImageNet, Path: path, Kind: BadFormat, Detail: fmt.Sprintf("line %d is not a WordNet id and words: %q", n, id), Do: "fetch the file again, or remove it"}
+			return nil, &Error{Op: opImageNet, Path: path.String(), Kind: BadFormat, Detail: fmt.Sprintf("line %d is not a WordNet id and words: %q", n, id), Do: "fetch the file again, or remove it"}
 		}
 		words[id] = text
 	}
 	if err := lines.Err(); err != nil {
-		return nil, &Error{Op: opImageNet, Path: path, Kind: BadFormat, Detail: err.Error(), Do: "fetch the file again, or remove it", Err: err}
+		return nil, &Error{Op: opImageNet, Path: path.String(), Kind: BadFormat, Detail: err.Error(), Do: "fetch the file again, or remove it", Err: err}
 	}
 	return words, nil
 }

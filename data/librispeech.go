@@ -3,12 +3,13 @@ package data
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
+	"optimus/data/source"
 	"optimus/internal/rng"
 )
 
@@ -45,10 +46,10 @@ const alphabet = " 'ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 // The vocabulary is Blank, space, apostrophe, A to Z. Recordings are read when they are
 // asked for.
 func OpenLibriSpeech(dir string, o Options) (*Set, error) {
-	return openLibriSpeech(dir, o, &faults{})
+	return openAt(opSpeech, dir, func(dir source.Path) (*Set, error) { return openLibriSpeech(dir, o, &faults{}) })
 }
 
-func openLibriSpeech(dir string, o Options, f *faults) (*Set, error) {
+func openLibriSpeech(dir source.Path, o Options, f *faults) (*Set, error) {
 	f.op, f.limit = opSpeech, max(f.limit, o.Skip)
 	if err := checkSkip(opSpeech, o.Skip); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func openLibriSpeech(dir string, o Options, f *faults) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &library{faults: f}
+	s := &library{faults: f, dir: dir}
 	if err := s.walk(dir); err != nil {
 		return nil, err
 	}
@@ -66,44 +67,51 @@ func openLibriSpeech(dir string, o Options, f *faults) (*Set, error) {
 			return nil, err
 		}
 	}
-	train, valid := s.divide(dir, o.Seed)
+	train, valid := s.divide(o.Seed)
 	if len(train) == 0 || len(valid) == 0 {
-		return nil, &Error{Op: opSpeech, Path: dir, Kind: Empty, Detail: fmt.Sprintf("%d recordings to train on and %d to validate on", len(train), len(valid)), Do: doSpeech}
+		return nil, &Error{Op: opSpeech, Path: dir.String(), Kind: Empty, Detail: fmt.Sprintf("%d recordings to train on and %d to validate on", len(train), len(valid)), Do: doSpeech}
 	}
-	return newSpeech("LibriSpeech", &s.speech, s.read, train, valid).without(f), nil
+	return newSpeech("LibriSpeech", &s.speech, dir.Width(), s.read, train, valid).without(f), nil
+}
+
+// recordingFile is one recording of a library.
+type recordingFile struct {
+	path  source.Path
+	stamp source.Stamp
 }
 
 // library are the recordings of a folder.
 type library struct {
 	speech
 	faults   *faults
-	files    []string
+	dir      source.Path
+	files    []recordingFile
 	speakers []string
 }
 
 // walk reads the folders below dir, in the order of their names.
-func (s *library) walk(dir string) error {
-	entries, err := os.ReadDir(dir)
+func (s *library) walk(dir source.Path) error {
+	entries, err := dir.ReadDir()
 	if err != nil {
-		return systemError(opSpeech, dir, err, doSpeech)
+		return systemError(opSpeech, dir.String(), err, doSpeech)
 	}
-	var lists []string
-	recordings := map[string]string{} // file by name without its end
+	var lists []source.Path
+	recordings := map[string]recordingFile{} // by name without its end
 	for _, e := range entries {
-		name, path := e.Name(), filepath.Join(dir, e.Name())
-		stem := strings.TrimSuffix(name, filepath.Ext(name))
+		name, file := e.Name(), dir.Join(e.Name())
+		stem := strings.TrimSuffix(name, path.Ext(name))
 		var err error
 		switch {
 		case strings.HasPrefix(name, "."):
 		case e.IsDir():
-			err = s.walk(path)
+			err = s.walk(file)
 		case strings.HasSuffix(name, speechList):
-			lists = append(lists, path)
+			lists = append(lists, file)
 		case !isRecording(name):
-		case recordings[stem] != "":
-			err = s.faults.tell(&Error{Op: opSpeech, Path: path, Kind: BadFormat, Detail: "there is " + filepath.Base(recordings[stem]) + " as well", Do: "remove one of them"})
+		case recordings[stem] != recordingFile{}:
+			err = s.faults.tell(&Error{Op: opSpeech, Path: file.String(), Kind: BadFormat, Detail: "there is " + recordings[stem].path.Base() + " as well", Do: "remove one of them"})
 		default:
-			recordings[stem] = path
+			recordings[stem], err = stampRecording(file, e)
 		}
 		if err != nil {
 			return err
@@ -115,24 +123,37 @@ func (s *library) walk(dir string) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(recordings)) {
-		if err := s.faults.tell(&Error{Op: opSpeech, Path: recordings[name], Kind: NotFound, Detail: "no *" + speechList + " beside it has a line for " + name, Do: doSpeech}); err != nil {
+		if err := s.faults.tell(&Error{Op: opSpeech, Path: recordings[name].path.String(), Kind: NotFound, Detail: "no *" + speechList + " beside it has a line for " + name, Do: doSpeech}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// stampRecording notes what a recording is as it is listed.
+func stampRecording(file source.Path, e fs.DirEntry) (r recordingFile, err error) {
+	info, err := e.Info()
+	if err == nil && isLink(e) {
+		info, err = file.Stat()
+	}
+	if err != nil {
+		return r, systemError(opSpeech, file.String(), err, doSpeech)
+	}
+	return recordingFile{file, source.StampOf(info)}, nil
+}
+
 // readList reads a list of transcripts, and takes the recordings that it names from
 // those of its folder.
-func (s *library) readList(path string, recordings map[string]string) error {
+func (s *library) readList(path source.Path, recordings map[string]recordingFile) error {
 	text, err := readSized(opSpeech, path, speechListLimit, doSpeech)
 	if err == nil {
-		text, err = plainText(opSpeech, path, text)
+		text, err = plainText(opSpeech, path.String(), text)
 	}
 	if err != nil {
 		return s.faults.tell(err)
 	}
 	n := 0
+	var said []transcribed
 	for line := range bytes.Lines(text) {
 		n++
 		words := strings.Fields(string(line))
@@ -142,7 +163,7 @@ func (s *library) readList(path string, recordings map[string]string) error {
 		file, ok := recordings[words[0]]
 		delete(recordings, words[0])
 		fail := func(kind Kind, format string, args ...any) error {
-			return s.faults.tell(&Error{Op: opSpeech, Path: path, Kind: kind, Detail: fmt.Sprintf("line %d: ", n) + fmt.Sprintf(format, args...), Do: doSpeech})
+			return s.faults.tell(&Error{Op: opSpeech, Path: path.String(), Kind: kind, Detail: fmt.Sprintf("line %d: ", n) + fmt.Sprintf(format, args...), Do: doSpeech})
 		}
 		if !ok {
 			if err := fail(NotFound, "there is no file %s.flac or .wav beside it that no line before has", words[0]); err != nil {
@@ -152,36 +173,58 @@ func (s *library) readList(path string, recordings map[string]string) error {
 		}
 		letters, err := spellOut(strings.Join(words[1:], " "))
 		if err != nil {
-			if err := fail(BadFormat, "%s has %v", filepath.Base(file), err); err != nil {
+			if err := fail(BadFormat, "%s has %v", file.path.Base(), err); err != nil {
 				return err
 			}
 			if s.faults.limit == unlimited { // that is one fault; the recording may have another
 				_, err := readRecording(file)
-				s.faults.need(err)
+				if err := s.faults.need(err); err != nil {
+					return err
+				}
 			}
 			continue
 		}
-		if err := s.faults.tell(s.add(file, letters)); err != nil {
+		said = append(said, transcribed{recordingFile: file, letters: letters})
+	}
+	err = inParallel(path.Width(), len(said), func(i int) error {
+		u := &said[i]
+		u.samples, u.wrong = measureRecording(u.recordingFile)
+		return nil
+	})
+	for _, u := range said {
+		if u.wrong == nil {
+			u.wrong = s.add(u.recordingFile, u.letters, u.samples)
+		}
+		if err := s.faults.tell(u.wrong); err != nil {
 			return err
 		}
 	}
+	return err
+}
+
+// transcribed is a recording with what is said in it.
+type transcribed struct {
+	recordingFile
+	letters []int32
+	samples int
+	wrong   error // why the recording has no number of samples
+}
+
+// add adds a recording of so many samples and its text.
+func (s *library) add(file recordingFile, letters []int32, samples int) error {
+	frames := soundFrames(samples)
+	if least := leastFrames(letters); frames < least {
+		return &Error{Op: opSpeech, Path: file.path.String(), Kind: BadFormat, Detail: fmt.Sprintf("%d windows of sound, and a text that takes %d or more", frames, least), Do: "compare the recording with its text"}
+	}
+	s.keep(file, letters, frames)
 	return nil
 }
 
-// add adds a recording and its text.
-func (s *library) add(file string, letters []int32) error {
-	samples, err := measureRecording(file)
-	if err != nil {
-		return err
-	}
-	frames := soundFrames(samples)
-	if least := leastFrames(letters); frames < least {
-		return &Error{Op: opSpeech, Path: file, Kind: BadFormat, Detail: fmt.Sprintf("%d windows of sound, and a text that takes %d or more", frames, least), Do: "compare the recording with its text"}
-	}
+func (s *library) keep(file recordingFile, letters []int32, frames int) {
 	s.say(letters, frames)
 	s.files = append(s.files, file)
-	s.speakers = append(s.speakers, filepath.Base(filepath.Dir(filepath.Dir(file))))
-	return nil
+	s.versions = append(s.versions, file.stamp.Version)
+	s.speakers = append(s.speakers, file.path.Dir().Dir().Base())
 }
 
 // read decodes recording i.
@@ -191,27 +234,26 @@ func (s *library) read(i int) ([]float32, error) {
 		return nil, err
 	}
 	if soundFrames(int(sound.Samples)) != int(s.frames[i]) {
-		return nil, badRecording(opRecording, s.files[i], fmt.Errorf("%d samples, which is not what it had when the set was opened", sound.Samples))
+		return nil, badRecording(opRecording, s.files[i].path, fmt.Errorf("%d samples, which is not what it had when the set was opened", sound.Samples))
 	}
 	return sound.Floats(), nil
 }
 
 // verify decodes all recordings and leaves out those that cannot be.
 func (s *library) verify() error {
-	kept := &library{faults: s.faults}
-	err := s.faults.verify(len(s.files), func(i int) error {
+	kept := &library{faults: s.faults, dir: s.dir}
+	err := s.faults.verify(s.dir.Width(), len(s.files), func(i int) error {
 		_, err := s.read(i)
 		return err
 	}, func(i int) {
-		kept.say(s.letters.at(i), int(s.frames[i]))
-		kept.files, kept.speakers = append(kept.files, s.files[i]), append(kept.speakers, s.speakers[i])
+		kept.keep(s.files[i], s.letters.at(i), int(s.frames[i]))
 	})
 	*s = *kept
 	return err
 }
 
 // divide returns the recordings to train and to validate on.
-func (s *library) divide(dir string, seed uint64) (train, valid []int32) {
+func (s *library) divide(seed uint64) (train, valid []int32) {
 	people := slices.Clone(s.speakers)
 	slices.Sort(people)
 	people = slices.Compact(people)
@@ -221,8 +263,8 @@ func (s *library) divide(dir string, seed uint64) (train, valid []int32) {
 	}
 	named := false
 	in := func(i int, set string) bool {
-		below, err := filepath.Rel(dir, s.files[i])
-		return err == nil && strings.HasPrefix(below, set)
+		below, ok := s.files[i].path.Below(s.dir)
+		return ok && strings.HasPrefix(below, set)
 	}
 	for i := range s.files {
 		named = named || in(i, "dev-")

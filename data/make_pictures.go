@@ -83,7 +83,7 @@ func (a *album) write(m *maker, name func(class, j, i int) []string) error {
 			classes, numbers = append(classes, k), append(numbers, j)
 		}
 	}
-	return inParallel(len(classes), func(i int) error {
+	return inParallel(processors(), len(classes), func(i int) error {
 		b, err := a.jpeg(classes[i], i)
 		if err != nil {
 			return err

@@ -103,7 +103,7 @@ func writeLibriSpeech(m *maker) error {
 			return err
 		}
 	}
-	return inParallel(m.n, func(i int) error {
+	return inParallel(processors(), m.n, func(i int) error {
 		return m.put(audio.EncodeFLAC(soundRate, said[i].samples()), paths[i])
 	})
 }

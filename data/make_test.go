@@ -134,13 +134,13 @@ func TestMakePictures(t *testing.T) {
 	if err := Make(t.Context(), "ndsb1", dir, 400, 1); err != nil {
 		t.Fatal(err)
 	}
-	l, err := listClasses(&faults{}, filepath.Join(dir, "train"), doNDSB1)
+	l, err := listClasses(&faults{}, at(dir).Join("train"), doNDSB1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	counts, sides := map[int32]int{}, map[int]bool{}
 	for i, f := range l.files {
-		r, err := readPicture(l.path(i))
+		r, err := l.read(i)
 		if err != nil || r.planes != 1 || min(r.width, r.height) < 24 || max(r.width, r.height) > 422 {
 			t.Fatalf("%+v, %v", r, err)
 		}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
+	"path"
 	"strings"
+
+	"optimus/data/source"
 )
 
 const (
@@ -30,10 +32,12 @@ const (
 //
 // Inputs of a batch: [N,1,28,28] float32, [N] int32 labels. A pixel value v becomes
 // (v - mean)/std over all training pixels, from exact integer counts.
-func OpenMNIST(dir string) (*Set, error) { return openMNIST(dir, &faults{}) }
+func OpenMNIST(dir string) (*Set, error) {
+	return openAt(opMNIST, dir, func(dir source.Path) (*Set, error) { return openMNIST(dir, &faults{}) })
+}
 
-func openMNIST(dir string, f *faults) (*Set, error) {
-	for _, sub := range []string{"mnist", filepath.Join("MNIST", "raw")} {
+func openMNIST(dir source.Path, f *faults) (*Set, error) {
+	for _, sub := range []string{"mnist", path.Join("MNIST", "raw")} {
 		var err error
 		if dir, err = folder(opMNIST, dir, sub, doMNIST); err != nil {
 			return nil, err
@@ -58,20 +62,19 @@ func openMNIST(dir string, f *faults) (*Set, error) {
 func newMNIST() *pictures { return &pictures{planes: 1, side: mnistSide} }
 
 // mnistFile returns the path of a file in the form in which it is there.
-func mnistFile(dir, name string) string {
-	path := filepath.Join(dir, name)
-	for _, base := range []string{path, filepath.Join(dir, strings.Replace(name, "-idx", ".idx", 1))} {
+func mnistFile(dir source.Path, name string) source.Path {
+	for _, base := range []string{name, strings.Replace(name, "-idx", ".idx", 1)} {
 		for _, end := range []string{"", ".gz"} {
-			if exists(base + end) {
-				return base + end
+			if path := dir.Join(base + end); path.Exists() {
+				return path
 			}
 		}
 	}
-	return path
+	return dir.Join(name)
 }
 
 // readDigits appends the pictures of one file and their labels of another.
-func readDigits(images, labels string, dst *pictures, f *faults) error {
+func readDigits(images, labels source.Path, dst *pictures, f *faults) error {
 	pixels, errImages := readIDX(images, idxImages)
 	if err := f.need(errImages); err != nil {
 		return err
@@ -84,11 +87,11 @@ func readDigits(images, labels string, dst *pictures, f *faults) error {
 		return nil
 	}
 	if n := len(pixels) / mnistArea; n != len(classes) {
-		return f.need(&Error{Op: opMNIST, Path: labels, Kind: BadFormat, Detail: fmt.Sprintf("%d labels, and %s has %d pictures", len(classes), filepath.Base(images), n), Do: "fetch both files again"})
+		return f.need(&Error{Op: opMNIST, Path: labels.String(), Kind: BadFormat, Detail: fmt.Sprintf("%d labels, and %s has %d pictures", len(classes), images.Base(), n), Do: "fetch both files again"})
 	}
 	for i, label := range classes {
 		if label >= mnistClasses {
-			return f.need(&Error{Op: opMNIST, Path: labels, Kind: BadLabel, Detail: fmt.Sprintf("label %d at byte offset %d is %d, want 0..%d", i, i+8, label, mnistClasses-1), Do: "fetch it again"})
+			return f.need(&Error{Op: opMNIST, Path: labels.String(), Kind: BadLabel, Detail: fmt.Sprintf("label %d at byte offset %d is %d, want 0..%d", i, i+8, label, mnistClasses-1), Do: "fetch it again"})
 		}
 	}
 	dst.pixels, dst.labels = append(dst.pixels, pixels...), append(dst.labels, classes...)
@@ -96,13 +99,12 @@ func readDigits(images, labels string, dst *pictures, f *faults) error {
 }
 
 // readIDX reads the bytes of a file whose first number is magic.
-func readIDX(path string, magic uint32) ([]byte, error) {
-	f, size, err := openSized(opMNIST, path, mnistLimit, doMNIST)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return parseIDX(path, f, size, magic)
+func readIDX(path source.Path, magic uint32) (values []byte, err error) {
+	err = withFile(opMNIST, path, mnistLimit, doMNIST, func(f fileReader, size int64) (err error) {
+		values, err = parseIDX(path.String(), f, size, magic)
+		return err
+	})
+	return values, err
 }
 
 // parseIDX reads what follows the head of a file of size bytes: magic, then the size
@@ -173,9 +175,9 @@ func idxName(magic uint32) string {
 
 // checkIDX reads one file of the format, by its name, and returns how many examples
 // it has.
-func checkIDX(path string) (int, error) {
+func checkIDX(path source.Path) (int, error) {
 	magic, size := uint32(idxLabels), 1
-	if strings.Contains(filepath.Base(path), "idx3") {
+	if strings.Contains(path.Base(), "idx3") {
 		magic, size = idxImages, mnistArea
 	}
 	b, err := readIDX(path, magic)

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"path/filepath"
 
+	"optimus/data/source"
 	"optimus/internal/rng"
 )
 
@@ -51,9 +51,11 @@ func mrFiles() [2]string { return [2]string{mrNeg, mrPos} }
 // practically never valid UTF-8); a byte-order mark is skipped. Words are what
 // white space parts, in lower case: the set comes tokenised. The vocabulary is
 // every word of the set, the most frequent first.
-func OpenMR(dir string, o Options) (*Set, error) { return openMR(dir, o, &faults{}) }
+func OpenMR(dir string, o Options) (*Set, error) {
+	return openAt(opMR, dir, func(dir source.Path) (*Set, error) { return openMR(dir, o, &faults{}) })
+}
 
-func openMR(dir string, o Options, f *faults) (*Set, error) {
+func openMR(dir source.Path, o Options, f *faults) (*Set, error) {
 	if o.MaxWords < 0 {
 		return nil, &Error{Op: opMR, Kind: BadOption, Detail: fmt.Sprintf("at most %d words a sentence", o.MaxWords), Do: "give 1 or more, or 0 for the default"}
 	}
@@ -66,7 +68,7 @@ func openMR(dir string, o Options, f *faults) (*Set, error) {
 	}
 	lex, all := newLexicon(), &sentences{}
 	for label, name := range mrFiles() {
-		if err := f.need(readText(opMR, filepath.Join(dir, name), int32(label), o.MaxWords, lex, all)); err != nil {
+		if err := f.need(readText(opMR, dir.Join(name), int32(label), o.MaxWords, lex, all)); err != nil {
 			return nil, err
 		}
 	}
@@ -76,16 +78,16 @@ func openMR(dir string, o Options, f *faults) (*Set, error) {
 	return newMR("MR", all, lex, o.Seed), nil
 }
 
-func readText(op, path string, label int32, limit int, lex *lexicon, dst *sentences) error {
+func readText(op string, path source.Path, label int32, limit int, lex *lexicon, dst *sentences) error {
 	text, err := readSized(op, path, mrLimit, doMR)
 	if err != nil {
 		return err
 	}
-	if err := parseText(op, path, text, label, limit, lex, dst); err != nil {
+	if err := parseText(op, path.String(), text, label, limit, lex, dst); err != nil {
 		return err
 	}
 	if !bytes.HasSuffix(text, []byte{'\n'}) { // half a sentence looks like a whole one
-		return &Error{Op: op, Path: path, Kind: Truncated, Detail: fmt.Sprintf("line %d, the last, does not end with a newline", bytes.Count(text, []byte{'\n'})+1),
+		return &Error{Op: op, Path: path.String(), Kind: Truncated, Detail: fmt.Sprintf("line %d, the last, does not end with a newline", bytes.Count(text, []byte{'\n'})+1),
 			Do: "the file was cut: fetch it again; or end the line if it is whole"}
 	}
 	return nil

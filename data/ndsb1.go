@@ -1,9 +1,6 @@
 package data
 
-import (
-	"os"
-	"path/filepath"
-)
+import "optimus/data/source"
 
 const (
 	opNDSB1   = "open NDSB1"
@@ -21,9 +18,11 @@ const (
 //
 // Inputs of a batch: [N,3,Side,Side] float32, the grey value v as (v-128)/128
 // three times over, as the model of the set wants it; [N] int32 labels.
-func OpenNDSB1(dir string, o PictureOptions) (*Set, error) { return openNDSB1(dir, o, &faults{}) }
+func OpenNDSB1(dir string, o PictureOptions) (*Set, error) {
+	return openAt(opNDSB1, dir, func(dir source.Path) (*Set, error) { return openNDSB1(dir, o, &faults{}) })
+}
 
-func openNDSB1(dir string, o PictureOptions, f *faults) (*Set, error) {
+func openNDSB1(dir source.Path, o PictureOptions, f *faults) (*Set, error) {
 	if err := o.begin(f, opNDSB1); err != nil {
 		return nil, err
 	}
@@ -39,7 +38,7 @@ func openNDSB1(dir string, o PictureOptions, f *faults) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if form := filepath.Join(above, ndsb1Form); exists(form) {
+	if form := above.Join(ndsb1Form); form.Exists() {
 		if err := f.need(checkForm(form, l.classes)); err != nil {
 			return nil, err
 		}
@@ -50,7 +49,7 @@ func openNDSB1(dir string, o PictureOptions, f *faults) (*Set, error) {
 }
 
 // checkForm compares the classes of a submission's form with the folders.
-func checkForm(path string, classes []string) error {
+func checkForm(path source.Path, classes []string) error {
 	named, err := submissionClasses(path)
 	if err != nil {
 		return err
@@ -60,7 +59,7 @@ func checkForm(path string, classes []string) error {
 		known[class] = true
 	}
 	fail := func(detail string) error {
-		return &Error{Op: opNDSB1, Path: path, Kind: BadLabel, Detail: detail, Do: "unpack train.zip whole, or remove the file"}
+		return &Error{Op: opNDSB1, Path: path.String(), Kind: BadLabel, Detail: detail, Do: "unpack train.zip whole, or remove the file"}
 	}
 	for _, class := range named {
 		if !known[class] {
@@ -77,9 +76,9 @@ func checkForm(path string, classes []string) error {
 }
 
 // verifyTest reads the pictures of dir/test, if there are any, which have no labels.
-func verifyTest(dir string, f *faults) error {
-	test := filepath.Join(dir, "test")
-	if _, err := os.Stat(test); err != nil {
+func verifyTest(dir source.Path, f *faults) error {
+	test := dir.Join("test")
+	if !test.Exists() {
 		return nil
 	}
 	l, err := listPictures(f.op, test, doNDSB1)

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/image/webp"
+
+	"optimus/data/source"
 )
 
 const (
@@ -32,12 +34,12 @@ type raster struct {
 // readPicture decodes a JPEG, PNG or WebP, whichever it is, whatever its name. Grey
 // pictures have one plane, others three. Transparency is dropped: the stored
 // colours count. Orientation in EXIF data is ignored: the stored pixels count.
-func readPicture(path string) (*raster, error) {
-	content, err := readSized(opPicture, path, pictureBytes, doPicture)
+func readPicture(path source.Path, s source.Stamp) (*raster, error) {
+	content, err := readStamped(opPicture, path, s, pictureBytes, doPicture)
 	if err != nil {
 		return nil, err
 	}
-	return decodePicture(path, content)
+	return decodePicture(path.String(), content)
 }
 
 // decodePicture decodes a file's content; path is for errors.

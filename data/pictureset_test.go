@@ -163,7 +163,7 @@ func TestBO28_StrayEntries(t *testing.T) {
 		}
 	}
 	os.Remove(filepath.Join(dir, "stray.jpg")) // else the loop is a folder of one picture
-	l, err := listClasses(&faults{}, dir, doPicture)
+	l, err := listClasses(&faults{}, at(dir), doPicture)
 	if err != nil || len(l.files) != 6 {
 		t.Fatalf("%+v, %v", l, err)
 	}
@@ -229,7 +229,7 @@ func TestGalleryKeepsWithinItsRoom(t *testing.T) {
 	const n, room = 50, 20
 	var lock sync.Mutex
 	loads := map[int]int{}
-	g := newGallery(PictureOptions{Cache: room * 4}, 1, 2, make([]int32, n), func(i int) ([]byte, error) {
+	g := newGallery(PictureOptions{Cache: room * 4}, 1, 2, make([]int32, n), processors(), func(i int) ([]byte, error) {
 		lock.Lock()
 		defer lock.Unlock()
 		loads[i]++

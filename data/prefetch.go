@@ -13,7 +13,7 @@ const Evaluation = -1
 // while a model trains on those before.
 //
 // Which examples come next is a guess: a pure function of the job's plan until the
-// number of workers changes. [Prefetch.Ahead] takes the guess, [Prefetch.Batch] says
+// number of workers changes, or of a lease until it is lost. [Prefetch.Ahead] takes the guess, [Prefetch.Batch] says
 // what is wanted; a guess that is not that is dropped, never used. So what Batch
 // returns does not depend on guesses, nor on the number of goroutines.
 //

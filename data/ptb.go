@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
+
+	"optimus/data/source"
 )
 
 const (
@@ -30,9 +31,11 @@ const (
 // none. The vocabulary is every word of the training file, the most frequent first;
 // there is no padding. A word of the other file that is not among them is <unk>; where
 // the training file has no <unk> either, it is an error.
-func OpenPTB(dir string) (*Set, error) { return openPTB(dir, &faults{}) }
+func OpenPTB(dir string) (*Set, error) {
+	return openAt(opPTB, dir, func(dir source.Path) (*Set, error) { return openPTB(dir, &faults{}) })
+}
 
-func openPTB(dir string, f *faults) (*Set, error) {
+func openPTB(dir source.Path, f *faults) (*Set, error) {
 	for _, sub := range []string{"simple-examples", "data"} {
 		var err error
 		if dir, err = folder(opPTB, dir, sub, doPTB); err != nil {
@@ -42,12 +45,12 @@ func openPTB(dir string, f *faults) (*Set, error) {
 	lex := newLexicon()
 	var texts [2][]int32
 	for i, name := range []string{ptbTrain, ptbValid} {
-		path := filepath.Join(dir, name)
+		path := dir.Join(name)
 		text, err := readAll(opPTB, path, ptbLimit, doPTB)
 		if err == nil && i == 0 {
-			texts[i], err = readTokens(path, text, func(word string) (int32, error) { return lex.add(word), nil })
+			texts[i], err = readTokens(path.String(), text, func(word string) (int32, error) { return lex.add(word), nil })
 		} else if err == nil && texts[0] != nil {
-			texts[i], err = readTokens(path, text, lex.known)
+			texts[i], err = readTokens(path.String(), text, lex.known)
 		}
 		if err := f.need(err); err != nil {
 			return nil, err

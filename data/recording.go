@@ -3,11 +3,12 @@ package data
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
 	"optimus/data/audio"
+	"optimus/data/source"
 )
 
 const (
@@ -19,29 +20,35 @@ const (
 
 // isRecording goes by a file's name.
 func isRecording(name string) bool {
-	return slices.Contains([]string{".flac", ".wav"}, strings.ToLower(filepath.Ext(name)))
+	return slices.Contains([]string{".flac", ".wav"}, strings.ToLower(path.Ext(name)))
 }
 
 // measureRecording returns how many samples a file has, from its head where that says
 // it.
-func measureRecording(path string) (int, error) {
-	f, size, err := openSized(opSpeech, path, recordingLimit, doSpeech)
+func measureRecording(file recordingFile) (int, error) {
+	path := file.path
+	f, err := path.OpenStamped(file.stamp)
+	if err != nil {
+		return 0, openError(opSpeech, path, err, doSpeech)
+	}
+	var info audio.Info
+	err = readFile(opSpeech, path, f, recordingLimit, doSpeech, func(f fileReader, size int64) (err error) {
+		if info, err = audio.Measure(f, size); err != nil {
+			return badRecording(opSpeech, path, err)
+		}
+		return nil
+	})
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close()
-	info, err := audio.Measure(f, size)
-	if err != nil {
-		return 0, badRecording(opSpeech, path, err)
-	}
 	fail := func(kind Kind, format string, args ...any) (int, error) {
-		return 0, &Error{Op: opSpeech, Path: path, Kind: kind, Detail: fmt.Sprintf(format, args...), Do: "convert it to one channel of 16 kHz, or fetch it again"}
+		return 0, &Error{Op: opSpeech, Path: path.String(), Kind: kind, Detail: fmt.Sprintf(format, args...), Do: "convert it to one channel of 16 kHz, or fetch it again"}
 	}
 	if info.Rate != soundRate || info.Channels != 1 {
 		return fail(BadFormat, "%d Hz, channels: %d; want %d, 1", info.Rate, info.Channels, soundRate)
 	}
 	if info.Samples < 0 { // written to a pipe
-		s, err := readRecording(path)
+		s, err := readRecording(file)
 		if err != nil {
 			return 0, err
 		}
@@ -57,20 +64,20 @@ func measureRecording(path string) (int, error) {
 }
 
 // readRecording decodes a file.
-func readRecording(path string) (*audio.Sound, error) {
-	file, err := readSized(opRecording, path, recordingLimit, doRecording)
+func readRecording(file recordingFile) (*audio.Sound, error) {
+	content, err := readStamped(opRecording, file.path, file.stamp, recordingLimit, doRecording)
 	if err != nil {
 		return nil, err
 	}
-	sound, err := audio.Decode(file, longestSound)
+	sound, err := audio.Decode(content, longestSound)
 	if err != nil {
-		return nil, badRecording(opRecording, path, err)
+		return nil, badRecording(opRecording, file.path, err)
 	}
 	return sound, nil
 }
 
-func badRecording(op, path string, err error) error {
-	e := &Error{Op: op, Path: path, Kind: BadFormat, Detail: err.Error(), Do: doRecording, Err: err}
+func badRecording(op string, path source.Path, err error) error {
+	e := &Error{Op: op, Path: path.String(), Kind: BadFormat, Detail: err.Error(), Do: doRecording, Err: err}
 	if errors.Is(err, audio.ErrTruncated) {
 		e.Kind = Truncated
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"optimus/data/audio"
+	"optimus/data/source"
 	"optimus/internal/shared"
 )
 
@@ -150,7 +151,7 @@ func TestPicturesAreThoseOfTheReference(t *testing.T) {
 	root := shared.Dir(t, "sets")
 	worst := 0.0
 	golden(t, "pictures.tsv", func(path, rest string) {
-		r, err := readPicture(filepath.Join(root, path))
+		r, err := readPicture(at(root).Join(path), source.Stamp{})
 		if err != nil {
 			t.Error(err)
 			return
@@ -191,7 +192,7 @@ func TestRecordingsAreThoseOfTheReference(t *testing.T) {
 	root := shared.Dir(t, "sets")
 	var seconds float64
 	golden(t, "recordings.tsv", func(path, rest string) {
-		s, err := readRecording(filepath.Join(root, path))
+		s, err := readRecording(recordingFile{path: at(root).Join(path)})
 		if err != nil {
 			t.Error(err)
 			return

@@ -12,8 +12,9 @@ const speechLetters = 1000
 
 // speech is what is said in recordings, and how long they are.
 type speech struct {
-	letters sentences
-	frames  []int32
+	letters  sentences
+	frames   []int32
+	versions []uint64 // of the files in a store, where there are files
 }
 
 // spellOut returns the letters of a transcript, which is made upper case, with single
@@ -56,8 +57,9 @@ func (s *speech) say(letters []int32, frames int) {
 	s.frames = append(s.frames, int32(frames))
 }
 
-// newSpeech makes a set of recordings, whose samples read returns.
-func newSpeech(name string, s *speech, read func(i int) ([]float32, error), train, valid []int32) *Set {
+// newSpeech makes a set of recordings, whose samples read returns; width are read at
+// once.
+func newSpeech(name string, s *speech, width int, read func(i int) ([]float32, error), train, valid []int32) *Set {
 	set := &Set{Name: name, Vocabulary: append([]string{Blank}, strings.Split(alphabet, "")...), Pitches: soundPitches}
 	for _, ids := range [][]int32{train, valid} {
 		for _, i := range ids {
@@ -66,7 +68,7 @@ func newSpeech(name string, s *speech, read func(i int) ([]float32, error), trai
 		}
 	}
 	w := newWaves()
-	set.Train, set.Valid = &speechSplit{s, w, read, train}, &speechSplit{s, w, read, valid}
+	set.Train, set.Valid = &speechSplit{s, w, width, read, train}, &speechSplit{s, w, width, read, valid}
 	return set
 }
 
@@ -74,6 +76,7 @@ func newSpeech(name string, s *speech, read func(i int) ([]float32, error), trai
 type speechSplit struct {
 	*speech
 	waves *waves
+	width int
 	read  func(i int) ([]float32, error)
 	ids   []int32
 }
@@ -98,7 +101,7 @@ func (s *speechSplit) Fill(ids []int, b *Batch) error {
 		i := int(s.ids[id])
 		counts[j], lengths[j] = int32(copy(letters[j*most:], s.letters.at(i))), s.frames[i]
 	}
-	return inParallel(len(ids), func(j int) error {
+	return inParallel(s.width, len(ids), func(j int) error {
 		samples, err := s.read(int(s.ids[ids[j]]))
 		if err == nil {
 			s.waves.spectrogram(sound[j*steps*soundPitches:][:int(lengths[j])*soundPitches], samples)
@@ -112,6 +115,9 @@ func (s *speechSplit) digest(w io.Writer) {
 	for _, id := range s.ids {
 		text := s.letters.at(int(id))
 		writeInts(w, int(s.frames[id]), len(text))
+		if s.versions != nil && s.versions[id] != 0 {
+			writeInts(w, int(s.versions[id]))
+		}
 		writeInt32s(w, text)
 	}
 }

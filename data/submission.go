@@ -1,12 +1,15 @@
 package data
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+
+	"optimus/data/source"
 )
 
 const (
@@ -29,7 +32,16 @@ type Submission struct {
 // a line `image,CLASS,CLASS,…`, then one for each picture, each number from 0 to 1. No
 // class and no picture may come twice. Rows need not add up to 1: the competition
 // scaled them.
-func ReadSubmission(path string) (s *Submission, err error) {
+func ReadSubmission(path string) (*Submission, error) {
+	tree, err := openTree(context.Background(), opSubmission, path)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	return readSubmission(tree.Root())
+}
+
+func readSubmission(path source.Path) (s *Submission, err error) {
 	err = withSubmission(path, func(p *submissionParser) error {
 		s = &p.Submission
 		if err := p.head(); err != nil {
@@ -44,7 +56,7 @@ func ReadSubmission(path string) (s *Submission, err error) {
 }
 
 // submissionClasses reads the first line alone.
-func submissionClasses(path string) (classes []string, err error) {
+func submissionClasses(path source.Path) (classes []string, err error) {
 	err = withSubmission(path, func(p *submissionParser) error {
 		err := p.head()
 		classes = p.Classes
@@ -53,13 +65,10 @@ func submissionClasses(path string) (classes []string, err error) {
 	return classes, err
 }
 
-func withSubmission(path string, read func(*submissionParser) error) error {
-	f, size, err := openSized(opSubmission, path, submissionLimit, doSubmission)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return read(newSubmissionParser(path, io.LimitReader(f, size)))
+func withSubmission(path source.Path, read func(*submissionParser) error) error {
+	return withFile(opSubmission, path, submissionLimit, doSubmission, func(f fileReader, size int64) error {
+		return read(newSubmissionParser(path.String(), io.LimitReader(f, size)))
+	})
 }
 
 // submissionParser reads a submission line by line.

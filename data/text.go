@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"optimus/data/source"
 )
 
 // Padding is the word of token 0.
@@ -133,12 +135,12 @@ func plainText(op, path string, text []byte) ([]byte, error) {
 func lineAt(text []byte, at int) int { return bytes.Count(text[:at], []byte{'\n'}) + 1 }
 
 // readAll reads a text file in UTF-8 of at most limit bytes.
-func readAll(op, path string, limit int64, do string) ([]byte, error) {
+func readAll(op string, path source.Path, limit int64, do string) ([]byte, error) {
 	text, err := readSized(op, path, limit, do)
 	if err != nil {
 		return nil, err
 	}
-	return unicodeText(op, path, text)
+	return unicodeText(op, path.String(), text)
 }
 
 // unicodeText is plainText that must be in UTF-8.

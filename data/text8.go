@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
+	"optimus/data/source"
 	"optimus/internal/rng"
 )
 
@@ -40,17 +40,19 @@ const (
 // InEpoch. Each word takes 10 places, those left over hold
 // len(Vocabulary). The vocabulary is the trigrams, the most frequent first; there
 // is no padding in it. Validation is the last tenth of the text.
-func OpenText8(dir string, o Options) (*Set, error) { return openText8(dir, o, &faults{}) }
+func OpenText8(dir string, o Options) (*Set, error) {
+	return openAt(opText8, dir, func(dir source.Path) (*Set, error) { return openText8(dir, o, &faults{}) })
+}
 
-func openText8(dir string, o Options, f *faults) (*Set, error) {
-	if !exists(filepath.Join(dir, text8File)) || isFolder(filepath.Join(dir, text8File)) {
+func openText8(dir source.Path, o Options, f *faults) (*Set, error) {
+	if file := dir.Join(text8File); !file.Exists() || file.IsDir() {
 		var err error
 		if dir, err = folder(opText8, dir, text8File, doText8); err != nil {
 			return nil, err
 		}
 	}
-	path := filepath.Join(dir, text8File)
-	if archive := path + ".zip"; !exists(path) && exists(archive) {
+	path := dir.Join(text8File)
+	if archive := path.Append(".zip"); !path.Exists() && archive.Exists() {
 		path = archive
 	}
 	lex, tokens, err := readText8(path)
@@ -64,9 +66,9 @@ func openText8(dir string, o Options, f *faults) (*Set, error) {
 }
 
 // readText8 reads the words of the file, which may be in its archive.
-func readText8(path string) (*lexicon, []int32, error) {
+func readText8(path source.Path) (*lexicon, []int32, error) {
 	read := func() ([]byte, error) { return readAll(opText8, path, text8Limit, doText8) }
-	if strings.HasSuffix(path, ".zip") {
+	if strings.HasSuffix(path.Base(), ".zip") {
 		read = func() ([]byte, error) { return unzipText8(path) }
 	}
 	text, err := read()
@@ -75,7 +77,7 @@ func readText8(path string) (*lexicon, []int32, error) {
 	}
 	lex, tokens := text8Words(text)
 	if least := 20 * contextReach; len(tokens) < least {
-		return nil, nil, &Error{Op: opText8, Path: path, Kind: Empty, Detail: fmt.Sprintf("%d words, want %d or more", len(tokens), least), Do: doText8}
+		return nil, nil, &Error{Op: opText8, Path: path.String(), Kind: Empty, Detail: fmt.Sprintf("%d words, want %d or more", len(tokens), least), Do: doText8}
 	}
 	return lex, tokens, nil
 }
@@ -92,15 +94,21 @@ func text8Words(text []byte) (lex *lexicon, tokens []int32) {
 }
 
 // unzipText8 reads the one file of text8.zip, and verifies its checksum.
-func unzipText8(path string) ([]byte, error) {
-	fail := func(kind Kind, format string, args ...any) ([]byte, error) {
-		return nil, &Error{Op: opText8, Path: path, Kind: kind, Detail: fmt.Sprintf(format, args...), Do: "fetch text8.zip again (31,344,016 bytes)"}
-	}
-	f, size, err := openSized(opText8, path, text8Limit, doText8)
+func unzipText8(path source.Path) (text []byte, err error) {
+	err = withFile(opText8, path, text8Limit, doText8, func(f fileReader, size int64) (err error) {
+		text, err = unzip(path.String(), f, size)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	return unicodeText(opText8, path.String(), text)
+}
+
+func unzip(path string, f io.ReaderAt, size int64) ([]byte, error) {
+	fail := func(kind Kind, format string, args ...any) ([]byte, error) {
+		return nil, &Error{Op: opText8, Path: path, Kind: kind, Detail: fmt.Sprintf(format, args...), Do: "fetch text8.zip again (31,344,016 bytes)"}
+	}
 	archive, err := zip.NewReader(f, size)
 	switch {
 	case errors.Is(err, zip.ErrFormat):
@@ -124,7 +132,7 @@ func unzipText8(path string) ([]byte, error) {
 		if err != nil {
 			return fail(BadFormat, "after %d of %d bytes: %v", len(text), entry.UncompressedSize64, err)
 		}
-		return unicodeText(opText8, path, text)
+		return text, nil
 	}
 	return fail(NotFound, "there is no file text8 in it")
 }

@@ -4,16 +4,20 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"optimus/data/bpe"
+	"optimus/data/source"
 )
 
 // PairOptions of a set of sentence pairs; the zero value is ready for use.
 type PairOptions struct {
 	Words    int // in the vocabulary of each side, with the special ones; 0 is 4000
 	MaxWords int // of a sentence; 0 is 60
+	// Merges, if not 0, makes the words pieces of words, by so many merges of a
+	// byte-pair encoding that both languages share.
+	Merges int
 }
 
 // Special words of both vocabularies, behind Padding.
@@ -34,10 +38,12 @@ const (
 
 const (
 	opWMT17    = "open WMT17"
-	doWMT17    = "give a folder with train*.de, train*.en and newstest*.de, newstest*.en (WMT17 German and English, a sentence a line)"
+	doWMT17    = "give a folder with train*.de, train*.en and newstest*.de, newstest*.en (WMT17 German and English, a sentence a line) or newstest*-src.de.sgm, newstest*-ref.en.sgm"
 	wmtLimit   = 2 << 30 // bytes of a file
 	wmtWords   = 4000
 	wmtLongest = 60
+
+	wmtTokenised = ".tok" // at the end of a base
 )
 
 // wmtLanguages returns source and target.
@@ -56,40 +62,51 @@ func wmtNames() [2][]string {
 // bases that begin with train, europarl, commoncrawl, news-commentary or rapid, in
 // order, the parts of WMT17's parallel data; to validate on is the first that begins
 // with newstest, newsdev, valid or dev. Where there are bases that end in .tok, which
-// are tokenised, no other is read.
+// are tokenised, no other is read. Where there is no text to validate on, it is the
+// first BASE-src.de.sgm with BASE-ref.en.sgm, as WMT publishes its test sets; their
+// sentences are not tokenised, so those to train on must not be either.
 //
 // Words are what white space parts, and only \n ends a line. Each language's vocabulary
 // is Padding, Unknown, Begin and End and then the most frequent words of its training
 // text. Pairs with more than 60 words on a side, or none, are left out; Set.LeftOut says
 // how many.
 //
+// With [PairOptions].Merges the words are pieces as package bpe cuts them. Its merges
+// are learned from both languages' training text, so every worker that opens the same
+// files learns the same; or they are the first so many of the file bpe.codes beside
+// the text, where there is one. [Set.Merges] returns them.
+//
 // Inputs of a batch, as long as its longest sentences: [N,S] int32 words of the
 // source, [N] int32 how many they are, [N,T] int32 Begin and the words of the target,
 // [N,T] int32 these words and End. Padding is 0.
-func OpenWMT17(dir string, o PairOptions) (*Set, error) { return openWMT17(dir, o, &faults{}) }
+func OpenWMT17(dir string, o PairOptions) (*Set, error) {
+	return openAt(opWMT17, dir, func(dir source.Path) (*Set, error) { return openWMT17(dir, o, &faults{}) })
+}
 
-func openWMT17(dir string, o PairOptions, f *faults) (*Set, error) {
-	if o.Words < 0 || o.MaxWords < 0 || o.Words > 0 && o.Words <= specials {
-		return nil, &Error{Op: opWMT17, Kind: BadOption, Detail: fmt.Sprintf("%+v", o), Do: fmt.Sprintf("give more than %d words, or 0 for the default", specials)}
+func openWMT17(dir source.Path, o PairOptions, f *faults) (*Set, error) {
+	if o.Words < 0 || o.MaxWords < 0 || o.Merges < 0 || o.Words > 0 && o.Words <= specials {
+		return nil, &Error{Op: opWMT17, Kind: BadOption, Detail: fmt.Sprintf("%+v", o), Do: fmt.Sprintf("give more than %d words and some merges, or 0 for the defaults", specials)}
 	}
 	dir, err := folder(opWMT17, dir, "wmt17", doWMT17)
 	if err != nil {
 		return nil, err
 	}
+	train, err := wmtBases(dir, wmtNames()[0], "."+wmtLanguages()[0])
+	if err != nil {
+		return nil, err
+	}
 	var texts [2]parallel
-	for i, names := range wmtNames() {
-		bases, err := wmtBases(dir, names)
-		if err != nil {
+	for _, base := range train {
+		if err := f.need(texts[0].read(base)); err != nil {
 			return nil, err
 		}
-		if i == 1 {
-			bases = bases[:1]
-		}
-		for _, base := range bases {
-			if err := f.need(texts[i].read(base)); err != nil {
-				return nil, err
-			}
-		}
+	}
+	read, err := wmtValidation(dir, train[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := f.need(read(&texts[1])); err != nil {
+		return nil, err
 	}
 	if err := f.whole(); err != nil {
 		return nil, err
@@ -97,22 +114,22 @@ func openWMT17(dir string, o PairOptions, f *faults) (*Set, error) {
 	return newWMT17(dir, "WMT17", texts, o)
 }
 
-// wmtBases returns the paths, less the language, of the files of the source that begin
+// wmtBases returns the paths, less the given end, of the files of the source that begin
 // with one of the names.
-func wmtBases(dir string, names []string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+func wmtBases(dir source.Path, names []string, end string) ([]source.Path, error) {
+	entries, err := dir.ReadDir()
 	if err != nil {
-		return nil, systemError(opWMT17, dir, err, doWMT17)
+		return nil, systemError(opWMT17, dir.String(), err, doWMT17)
 	}
-	var bases, tokenised []string
+	var bases, tokenised []source.Path
 	for _, e := range entries {
-		base, ok := strings.CutSuffix(e.Name(), "."+wmtLanguages()[0])
+		base, ok := strings.CutSuffix(e.Name(), end)
 		if !ok || !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(base, name) }) {
 			continue
 		}
-		bases = append(bases, filepath.Join(dir, base))
-		if strings.HasSuffix(base, ".tok") {
-			tokenised = append(tokenised, filepath.Join(dir, base))
+		bases = append(bases, dir.Join(base))
+		if strings.HasSuffix(base, wmtTokenised) {
+			tokenised = append(tokenised, dir.Join(base))
 		}
 	}
 	switch {
@@ -121,7 +138,27 @@ func wmtBases(dir string, names []string) ([]string, error) {
 	case len(bases) > 0:
 		return bases, nil
 	}
-	return nil, &Error{Op: opWMT17, Path: dir, Kind: NotFound, Detail: fmt.Sprintf("there is no file %s*.%s", names[0], wmtLanguages()[0]), Do: doWMT17}
+	return nil, &Error{Op: opWMT17, Path: dir.String(), Kind: NotFound, Detail: fmt.Sprintf("there is no file %s*%s", names[0], end), Do: doWMT17}
+}
+
+// wmtValidation returns what reads the text to validate on; train is one of the bases
+// to train on.
+func wmtValidation(dir, train source.Path) (read func(p *parallel) error, err error) {
+	names := wmtNames()[1]
+	bases, none := wmtBases(dir, names, "."+wmtLanguages()[0])
+	if none == nil {
+		return func(p *parallel) error { return p.read(bases[0]) }, nil
+	}
+	sets, err := wmtBases(dir, names, sgmEnds()[0])
+	switch {
+	case err != nil:
+		return nil, none
+	case strings.HasSuffix(train.Base(), wmtTokenised):
+		return nil, &Error{Op: opWMT17, Path: sets[0].Append(sgmEnds()[0]).String(), Kind: BadFormat,
+			Detail: "its sentences are not tokenised, and those of " + train.Base() + "." + wmtLanguages()[0] + " are",
+			Do:     "tokenise it in the same way and write a sentence a line to " + sets[0].Base() + wmtTokenised + ".de and .en"}
+	}
+	return func(p *parallel) error { return p.readSGM(sets[0]) }, nil
 }
 
 // parallel are sentences by language, those of a line of one belonging to those of the
@@ -129,10 +166,10 @@ func wmtBases(dir string, names []string) ([]string, error) {
 type parallel [2][]byte
 
 // read appends the two files of a base.
-func (p *parallel) read(base string) error {
+func (p *parallel) read(base source.Path) error {
 	var lines [2]int
 	for side, language := range wmtLanguages() {
-		text, err := readAll(opWMT17, base+"."+language, wmtLimit, doWMT17)
+		text, err := readAll(opWMT17, base.Append("."+language), wmtLimit, doWMT17)
 		if err != nil {
 			return err
 		}
@@ -143,20 +180,27 @@ func (p *parallel) read(base string) error {
 		p[side] = append(p[side], text...)
 	}
 	if lines[0] != lines[1] {
-		return &Error{Op: opWMT17, Path: base + "." + wmtLanguages()[0], Kind: BadFormat,
-			Detail: fmt.Sprintf("%d lines, and %s has %d", lines[0], filepath.Base(base)+"."+wmtLanguages()[1], lines[1]),
+		return &Error{Op: opWMT17, Path: base.Append("." + wmtLanguages()[0]).String(), Kind: BadFormat,
+			Detail: fmt.Sprintf("%d lines, and %s has %d", lines[0], base.Base()+"."+wmtLanguages()[1], lines[1]),
 			Do:     "fetch both files again: line i of one belongs to line i of the other"}
 	}
 	return nil
 }
 
 // newWMT17 makes the set of texts to train and to validate on.
-func newWMT17(path, name string, texts [2]parallel, o PairOptions) (*Set, error) {
+func newWMT17(dir source.Path, name string, texts [2]parallel, o PairOptions) (*Set, error) {
 	if o.Words == 0 {
 		o.Words = wmtWords
 	}
 	if o.MaxWords == 0 {
 		o.MaxWords = wmtLongest
+	}
+	var merges *bpe.Merges
+	if o.Merges > 0 {
+		var err error
+		if merges, err = cutWords(dir, &texts, o.Merges); err != nil {
+			return nil, err
+		}
 	}
 	s := &Set{Name: name, SequenceLength: o.MaxWords}
 	var sides [2][2]*sentences
@@ -167,14 +211,14 @@ func newWMT17(path, name string, texts [2]parallel, o PairOptions) (*Set, error)
 		}
 	}
 	for i, split := range []*Split{&s.Train, &s.Valid} {
-		p := &pairSplit{source: sides[i][0], target: sides[i][1]}
+		p := &pairSplit{source: sides[i][0], target: sides[i][1], merges: merges}
 		for i := range p.source.len() {
 			if a, b := len(p.source.at(i)), len(p.target.at(i)); min(a, b) > 0 && max(a, b) <= o.MaxWords {
 				p.ids = append(p.ids, int32(i))
 			}
 		}
 		if len(p.ids) == 0 {
-			return nil, &Error{Op: opWMT17, Path: path, Kind: Empty, Detail: fmt.Sprintf("no pair of sentences of 1 to %d words", o.MaxWords), Do: doWMT17}
+			return nil, &Error{Op: opWMT17, Path: dir.String(), Kind: Empty, Detail: fmt.Sprintf("no pair of sentences of 1 to %d words", o.MaxWords), Do: doWMT17}
 		}
 		s.LeftOut += p.source.len() - len(p.ids)
 		*split = p
@@ -217,6 +261,7 @@ func numberWords(text []byte, number map[string]int32) *sentences {
 type pairSplit struct {
 	source, target *sentences
 	ids            []int32
+	merges         *bpe.Merges // by which words were cut to pieces; nil: they are whole
 }
 
 func (p *pairSplit) Len() int { return len(p.ids) }

@@ -46,7 +46,7 @@ func speechRecognition(layers, cells, filters int) Workload {
 	return Workload{
 		Name: "deepspeech2", Type: "RNN", Application: "speech recognition", Dataset: "LibriSpeech", Examples: 45000,
 		Open: func(dir string, o Options) (*data.Set, error) {
-			return data.OpenLibriSpeech(dir, data.Options{Seed: o.Seed})
+			return data.OpenLibriSpeech(dir, data.Options{Seed: o.Seed, Skip: o.Skip})
 		},
 		Generate: func(o Options) (*data.Set, error) { return data.GenerateLibriSpeech(defaultTo(o.N, 5000), o.Seed) },
 		Program: func(s *data.Set) (*compute.Program, error) {

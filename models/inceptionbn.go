@@ -25,7 +25,7 @@ func inception(shrink, side, classes int) Workload {
 	return Workload{
 		Name: model.name, Type: "CNN", Application: "image classification", Dataset: "Caltech (256)", Examples: 30607,
 		Open: func(dir string, o Options) (*data.Set, error) {
-			return data.OpenCaltech(dir, data.PictureOptions{Seed: o.Seed, Side: side})
+			return data.OpenCaltech(dir, data.PictureOptions{Seed: o.Seed, Side: side, Skip: o.Skip})
 		},
 		Generate: func(o Options) (*data.Set, error) {
 			return data.GenerateCaltech(defaultTo(o.N, 2000), data.PictureOptions{Seed: o.Seed, Side: side, Classes: classes})

@@ -30,7 +30,7 @@ func plankton(shrink, classes int) Workload {
 	return Workload{
 		Name: model.name, Type: "CNN", Application: "image classification", Dataset: "Kaggle-NDSB1", Examples: 37920,
 		Open: func(dir string, o Options) (*data.Set, error) {
-			return data.OpenNDSB1(dir, data.PictureOptions{Seed: o.Seed})
+			return data.OpenNDSB1(dir, data.PictureOptions{Seed: o.Seed, Skip: o.Skip})
 		},
 		Generate: func(o Options) (*data.Set, error) {
 			return data.GenerateNDSB1(defaultTo(o.N, 4000), data.PictureOptions{Seed: o.Seed, Classes: classes})

@@ -16,8 +16,15 @@ var ErrUnknown = errors.New("unknown workload")
 // Options says how to make a data set.
 type Options struct {
 	Seed uint64 // of the split, or of the generator
+	Skip int    // pictures or recordings that cannot be read and may be left out
 	N    int    // examples to generate; 0 means the workload's own number
+	// Merges is how many merges of a byte-pair encoding make the pieces of words, for a
+	// workload with Pieces; 0 means the workload's own number, WholeWords none.
+	Merges int
 }
+
+// WholeWords says in Options that words are not cut to pieces.
+const WholeWords = -1
 
 // Workload is one entry of the registry.
 type Workload struct {
@@ -40,6 +47,7 @@ type Workload struct {
 	Drops     []int        // after so many epochs each, the learning rate is divided by ten
 	Batch     int          // examples per step, over all workers
 	Epochs    int
+	Pieces    bool // Options.Merges has a meaning
 
 	tiny func() Workload // see At
 }

@@ -28,7 +28,7 @@ func resNet(filters, side, classes int, units ...int) Workload {
 	return Workload{
 		Name: model.name, Type: "CNN", Application: "image classification", Dataset: "ILSVRC2012-ImageNet", Examples: 1313788,
 		Open: func(dir string, o Options) (*data.Set, error) {
-			return data.OpenImageNet(dir, data.PictureOptions{Side: side})
+			return data.OpenImageNet(dir, data.PictureOptions{Side: side, Skip: o.Skip})
 		},
 		Generate: func(o Options) (*data.Set, error) {
 			return data.GenerateImageNet(defaultTo(o.N, 2000), data.PictureOptions{Seed: o.Seed, Side: side, Classes: classes})

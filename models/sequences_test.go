@@ -124,15 +124,19 @@ func TestSeq2SeqOnWMT17(t *testing.T) {
 	}
 	tr := newTrainer(t, w, set, 1)
 	first, last := 0.0, 0.0
-	for step := range 4 {
+	for step := range 8 {
 		last = math.Exp(tr.step(step, []int{0, 1, 2, 3}).Mean())
 		if step == 0 {
 			first = last
 		}
 	}
 	t.Logf("perplexity %.0f, then %.0f", first, last)
-	if first < 3500 || first > 4500 || last > 0.98*first {
-		t.Errorf("perplexity %.0f, then %.0f; want 4000 words' and then less", first, last)
+	pieces := float64(len(set.Target))
+	if first < 0.9*pieces || first > 1.1*pieces || last > 0.98*first {
+		t.Errorf("perplexity %.0f, then %.0f; want that of %.0f pieces and then less", first, last, pieces)
+	}
+	if set.Merges().Len() != 4000 || len(set.Vocabulary) > 4000 || pieces < 3000 {
+		t.Errorf("%d merges, %d and %.0f pieces", set.Merges().Len(), len(set.Vocabulary), pieces)
 	}
 }
 

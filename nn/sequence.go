@@ -208,6 +208,12 @@ func (n *Net) CTC(x *Value, t Transcript) {
 // scores are those of words that a dense layer makes of an AttentionDecoder over an
 // Embedding, and the references end with the word end. See compute.Greedy.
 func (n *Net) BLEU(scores *Value, references Ids, begin, end int) {
+	n.BLEUOfPieces(scores, references, begin, end, nil, "")
+}
+
+// BLEUOfPieces is BLEU of the words that pieces make: those whose text ends in mark go
+// on with the next piece.
+func (n *Net) BLEUOfPieces(scores *Value, references Ids, begin, end int, pieces []string, mark string) {
 	dense, ok := producer[*compute.Dense](n, scores.buf)
 	if !n.want(ok && dense.B != compute.None, "BLEU of %q, which is no dense layer", scores.name) {
 		return
@@ -220,11 +226,13 @@ func (n *Net) BLEU(scores *Value, references Ids, begin, end int) {
 	n.want(ok, "BLEU of %q, whose decoder reads no embedding", scores.name)
 	n.want(references.axis == scores.axis && references.T == 1 && references.Limit == dense.Out && min(begin, end) >= 0 && max(begin, end) < dense.Out,
 		"BLEU of %q: %d words from %d to %d, and references of %d", scores.name, dense.Out, begin, end, references.Limit)
+	n.want(pieces == nil || len(pieces) == dense.Out && mark != "", "BLEU of %q: %d pieces with mark %q, want %d and a mark", scores.name, len(pieces), mark, dense.Out)
 	if n.err != nil {
 		return
 	}
 	n.want(n.prog.Params[words.Table].Shape[0] == dense.Out, "BLEU of %q: %d words, but its decoder reads %d", scores.name, dense.Out, n.prog.Params[words.Table].Shape[0])
-	n.emit(&compute.Greedy{Decoder: decoder, Table: words.Table, W: dense.W, B: dense.B, References: references.input, Begin: begin, End: end, Words: dense.Out}, scores)
+	n.emit(&compute.Greedy{Decoder: decoder, Table: words.Table, W: dense.W, B: dense.B, References: references.input, Begin: begin, End: end, Words: dense.Out,
+		Pieces: pieces, Mark: mark}, scores)
 	n.prog.Metric = compute.BLEU
 }
 

@@ -22,6 +22,7 @@ type ClientConfig struct {
 	Network transport.Network
 	Params  []optim.Param // learned blocks, then auxiliary arrays
 	Mode    elastic.Mode
+	Carried bool // the last auxiliary array is a state that training pulls with the parameters
 	// ClipNorm, if positive, bounds the norm of each push's mean gradient in modes
 	// asp and ssp, where a push is an update. In bsp the servers see to it.
 	ClipNorm float64
@@ -112,7 +113,7 @@ func (c *Client) Pull(ctx context.Context, g *elastic.Generation, at elastic.Sta
 		var items []*item
 		for _, p := range elastic.Owned(g, server) {
 			id := id(p)
-			if p.Block >= learned && !aux {
+			if p.Block >= learned && !aux && !(c.cfg.Carried && p.Block == len(c.cfg.Params)-1) {
 				continue
 			}
 			f := &wire.Frame{Header: c.header(wire.Pull, g.Number, at.Step-1, id)}

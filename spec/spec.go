@@ -31,9 +31,15 @@ type TrainingJob struct {
 	Workload string `json:"workload"`
 	// Data is the folder of the data set; empty: the workload's generator.
 	Data string `json:"data,omitempty"`
+	// SkipBad is how many pictures or recordings that cannot be read are left out,
+	// and listed in Result.Skipped; one more, and the set is refused.
+	SkipBad int `json:"skip_bad,omitempty"`
 	// Overfit, if not 0, trains and evaluates on that many training examples
 	// alone: a model with the right settings learns them by heart.
 	Overfit int `json:"overfit,omitempty"`
+	// Merges is how many merges of a byte-pair encoding make the pieces of words, for
+	// workloads of sentences in them; 0: the workload's own, -1: words are whole.
+	Merges int `json:"merges,omitempty"`
 
 	Servers Count `json:"servers"`
 	Workers Count `json:"workers"`

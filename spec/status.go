@@ -32,6 +32,8 @@ type Status struct {
 	State    State  `json:"state"`
 	// Reason explains the state in one line: who is lost, what is awaited.
 	Reason string `json:"reason,omitempty"`
+	// Notes tell, a line each, where what is trained is not quite what was asked for.
+	Notes []string `json:"notes,omitempty"`
 
 	Step   int     `json:"step"`  // steps applied
 	Steps  int     `json:"steps"` // steps in all; 0: not known
@@ -94,6 +96,14 @@ type Result struct {
 	// ParamsSHA256 is over all parameters in block order, as little-endian
 	// float32; hexadecimal.
 	ParamsSHA256 string `json:"params_sha256"`
+	// Skipped are the examples that were left out, as SkipBad allowed.
+	Skipped []Skipped `json:"skipped,omitempty"`
+}
+
+// Skipped is an example that was left out of the data.
+type Skipped struct {
+	File   string `json:"file"`
+	Reason string `json:"reason"`
 }
 
 // RescaleReport is one rescale that happened. Counts are [servers, workers].

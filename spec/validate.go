@@ -60,7 +60,9 @@ func (j TrainingJob) Validate() error {
 		c.that(j.Staleness == 0, "staleness", j.Staleness, "0 unless mode is ssp")
 	}
 	c.within("batch", j.Batch, 0, MaxBatch)
+	c.within("skip_bad", j.SkipBad, 0, math.MaxInt32)
 	c.within("overfit", j.Overfit, 0, math.MaxInt32)
+	c.within("merges", j.Merges, -1, 1<<20)
 	c.within("epochs", j.Epochs, 0, math.MaxInt32)
 	c.within("steps", j.Steps, 0, math.MaxInt32)
 	c.that(j.MaxTime >= 0, "max_time", j.MaxTime, "a positive duration such as 90s or 2h, or 0 for no limit")

@@ -277,7 +277,7 @@ func writeManifest(l *layout, t *Task, s elastic.SnapshotTaken) (dir, sha string
 	dir = checkpoint.Dir(l.Checkpoints, s.ID, s.Step)
 	m := checkpoint.Manifest{Sequence: s.ID, Step: s.Step, Epoch: l.Plan.Epoch(s.Step + 1), Generation: s.Gen, Workload: l.Job.Workload,
 		Mode: string(l.Job.Mode), Seed: l.Plan.Seed, Batch: l.Plan.Batch, Workers: l.Job.Workers.Count, Slots: l.Optimizer.SlotNames(),
-		Arrays: l.arrays(), Vocabulary: t.Vocabulary, Classes: t.Classes, DataFingerprint: t.Fingerprint,
+		Arrays: l.arrays(), Vocabulary: t.Vocabulary, Target: t.Target, Merges: t.Merges, Classes: t.Classes, DataFingerprint: t.Fingerprint,
 		Created: time.Now().UTC().Format(time.RFC3339)}
 	for _, raw := range s.Shards {
 		var f checkpoint.ShardFile

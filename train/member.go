@@ -57,7 +57,7 @@ func (m *member) work(ctx context.Context) error {
 	}
 	defer model.Close()
 	client := ps.NewClient(ps.ClientConfig{Self: m.self, Run: l.Run, Network: m.network, Params: append(append(l.Params[:0:0], l.Params...), l.Aux...),
-		Mode: l.mode(), ClipNorm: l.Optimizer.ClipNorm, Retry: m.tune.Retry})
+		Mode: l.mode(), Carried: l.Carried > 0, ClipNorm: l.Optimizer.ClipNorm, Retry: m.tune.Retry})
 	defer client.Close()
 	blocks := make([]worker.Block, len(l.Params))
 	for i, p := range l.Params {
@@ -67,7 +67,7 @@ func (m *member) work(ctx context.Context) error {
 		return err
 	}
 	return worker.Run(ctx, worker.Config{Self: m.self, Link: m.link, Model: model, Exchanger: client, Plan: l.Plan, Mode: l.mode(),
-		Steps: l.Steps, Blocks: blocks, Aux: len(l.Aux), Validation: l.Validation, Batch: l.Capacity, RecordIDs: true,
+		Steps: l.Steps, Blocks: blocks, Aux: len(l.Aux), Carried: l.Carried, Validation: l.Validation, Batch: l.Capacity, RecordIDs: true,
 		Beat: m.tune.Beat, Slow: m.slow})
 }
 
@@ -124,8 +124,9 @@ func RunMember(ctx context.Context, path, socket string, self elastic.Member, lo
 		if m.task, err = Open(l.Job); err != nil {
 			return err
 		}
-		if m.task.Examples != l.Plan.Examples {
-			return fmt.Errorf("start member %s: the data changed under the job: %d examples, not %d", self, m.task.Examples, l.Plan.Examples)
+		if m.task.Examples != l.Plan.Examples || m.task.Fingerprint != l.Fingerprint {
+			return fmt.Errorf("start member %s: the data changed under the job: it has %d examples, of fingerprint %.12s, and here are %d, of %.12s; restore them, or start the job anew",
+				self, l.Plan.Examples, l.Fingerprint, m.task.Examples, m.task.Fingerprint)
 		}
 	}
 	link, err := dialLink(ctx, socket)

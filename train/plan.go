@@ -2,8 +2,10 @@ package train
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"slices"
 
 	"optimus/compute/optim"
 	"optimus/data/order"
@@ -22,12 +24,15 @@ type layout struct {
 	Params      []optim.Param    `json:"params"`
 	Aux         []optim.Param    `json:"aux,omitempty"`
 	AuxMomentum float64          `json:"aux_momentum,omitempty"`
+	Carried     int              `json:"carried,omitempty"` // values per lane of the last of Aux, which is a state
 	Optimizer   optim.Config     `json:"optimizer"`
 	Plan        order.Plan       `json:"plan"`
 	Steps       int64            `json:"steps"`
 	Epochs      int              `json:"epochs"`
 	Validation  int              `json:"validation"`
-	Capacity    int              `json:"capacity"` // examples that a worker takes at once
+	Fingerprint string           `json:"fingerprint,omitempty"` // of the data
+	Notes       []string         `json:"notes,omitempty"`       // see spec.Status
+	Capacity    int              `json:"capacity"`              // examples that a worker takes at once
 	Checkpoints string           `json:"checkpoints"`
 }
 
@@ -37,10 +42,17 @@ func newLayout(j spec.TrainingJob, t *Task) (*layout, error) {
 	if batch == 0 {
 		batch = t.Batch
 	}
-	l := &layout{Job: j, Params: t.Params, Aux: t.Aux, AuxMomentum: t.AuxMomentum, Validation: t.Validation,
+	l := &layout{Job: j, Params: t.Params, Aux: t.Aux, AuxMomentum: t.AuxMomentum, Validation: t.Validation, Fingerprint: t.Fingerprint, Notes: t.Notes,
 		Plan: order.Plan{Seed: j.Seed, Examples: t.Examples, Batch: batch}}
 	if err := l.Plan.Validate(); err != nil {
 		return nil, failure.E("train", t.Name, failure.InvalidArgument, err, "")
+	}
+	if j.Batch > t.Examples {
+		l.Notes = append(slices.Clone(t.Notes), fmt.Sprintf("--batch %d: the set has %d examples to train on, so each step has all of them", batch, t.Examples))
+	}
+	if t.Carried > 0 && j.Mode == spec.BSP {
+		l.Carried = t.Carried
+		l.Aux = append(slices.Clone(t.Aux), optim.Param{Name: "carried.state", Shape: []int{batch, t.Carried}})
 	}
 	perEpoch := l.Plan.StepsPerEpoch()
 	var err error
@@ -82,11 +94,19 @@ func (l *layout) examples(steps int64) int64 {
 	return int64(epoch)*int64(l.Plan.Examples) + int64(hi)
 }
 
+// batch returns the examples of a synchronous step.
+func (l *layout) batch(step int64) []int {
+	if l.Carried > 0 {
+		return l.Plan.Windows(step, 0, l.Plan.Batch, nil)
+	}
+	return l.Plan.IDs(step, nil)
+}
+
 func (l *layout) mode() elastic.Mode { return elastic.Mode(l.Job.Mode) }
 
 // store is the configuration of a server's pieces.
 func (l *layout) store() pieces.Config {
-	c := pieces.Config{Params: l.Params, Aux: l.Aux, AuxMomentum: l.AuxMomentum, Optimizer: l.Optimizer, Staleness: l.Job.Staleness}
+	c := pieces.Config{Params: l.Params, Aux: l.Aux, AuxMomentum: l.AuxMomentum, Carried: l.Carried > 0, Optimizer: l.Optimizer, Staleness: l.Job.Staleness}
 	switch l.Job.Mode {
 	case spec.ASP:
 		c.Mode = pieces.ASP

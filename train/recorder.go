@@ -18,10 +18,11 @@ import (
 // recorder turns the controller's events into telemetry, the job's status and
 // its result. The coordinator's goroutine writes it; anyone may read the status.
 type recorder struct {
-	layout *layout
-	metric compute.Metric
-	out    *telemetry.Writer
-	notify func(spec.Status) // after each change; may be nil
+	layout  *layout
+	skipped []spec.Skipped
+	metric  compute.Metric
+	out     *telemetry.Writer
+	notify  func(spec.Status) // after each change; may be nil
 
 	mu        sync.Mutex
 	status    spec.Status
@@ -61,11 +62,11 @@ type pending struct {
 
 func newRecorder(l *layout, t *Task, out *telemetry.Writer, notify func(spec.Status), from int64) *recorder {
 	now := time.Now()
-	r := &recorder{layout: l, metric: t.Metric, out: out, notify: notify, members: map[elastic.Member]*spec.Member{}, watch: make(chan struct{}),
+	r := &recorder{layout: l, skipped: t.Skipped, metric: t.Metric, out: out, notify: notify, members: map[elastic.Member]*spec.Member{}, watch: make(chan struct{}),
 		started: now, last: now, phases: map[int][]mark{}, answers: map[int64]spec.RescaleReport{}}
 	r.examples = l.examples(from)
 	r.status = spec.Status{Job: l.Job.Name, Workload: l.Job.Workload, State: spec.Starting, Steps: int(min(l.Steps, 1<<31)), Epochs: l.Epochs,
-		Step: int(from), Epoch: float64(r.examples) / float64(max(l.Plan.Examples, 1)), Updated: now, Members: []spec.Member{}, Rescales: []spec.RescaleReport{}}
+		Step: int(from), Epoch: float64(r.examples) / float64(max(l.Plan.Examples, 1)), Updated: now, Members: []spec.Member{}, Rescales: []spec.RescaleReport{}, Notes: l.Notes}
 	if l.Job.Mode != spec.BSP && l.Job.Steps == 0 {
 		r.status.Steps = 0
 	}
@@ -190,7 +191,7 @@ func (r *recorder) step(e elastic.Event) {
 	if e.Missing > 0 {
 		// A worker died after its push was applied and before its report came.
 		// The version exists, so it holds the whole batch.
-		rec.IDs = r.layout.Plan.IDs(e.Step, nil)
+		rec.IDs = r.layout.batch(e.Step)
 		rec.BatchExamples = len(rec.IDs)
 	}
 	mean := 0.0
@@ -411,5 +412,5 @@ func (r *recorder) result() spec.Result {
 	s, _ := r.Status()
 	return spec.Result{Job: s.Job, Workload: s.Workload, Mode: r.layout.Job.Mode, Servers: s.Servers, Workers: s.Workers, Steps: s.Step,
 		Epochs: s.Epoch, Loss: s.Loss, Metric: s.Metric, WallS: time.Since(r.started).Seconds(), ExamplesPerS: s.ExamplesPerS,
-		Rescales: s.Rescales, Checkpoint: s.LastCheckpoint, ParamsSHA256: r.sha}
+		Rescales: s.Rescales, Checkpoint: s.LastCheckpoint, ParamsSHA256: r.sha, Skipped: r.skipped}
 }

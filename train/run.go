@@ -322,6 +322,12 @@ func (r *run) openFiles() error {
 		return failure.E("train", r.dir.JobLog(), "", err, "choose a state folder that can be written")
 	}
 	r.o.Log = jobLog(r.log, r.o.Log)
+	for _, note := range r.layout.Notes {
+		r.o.Log.Warn(note)
+	}
+	for _, s := range r.task.Skipped {
+		r.o.Log.Warn("example is left out", "file", s.File, "why", s.Reason)
+	}
 	for _, d := range r.damaged {
 		r.o.Log.Warn("checkpoint is damaged and passed over", "dir", d.Dir, "step", d.Step, "why", d.Err)
 	}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"optimus/compute"
@@ -27,13 +28,23 @@ type Task struct {
 	Epochs      int // passes, where the job does not say
 	Examples    int // training examples
 	Validation  int // examples to evaluate on; 0 for no evaluation
+	// Carried, if not 0, says that the examples are the windows of a running text, in its
+	// order, and how many values of a state go on from each to the next. In mode bsp they
+	// are read in as many lanes as the batch has, see order.Plan.Windows, and models are
+	// a worker.Carrier. In the others, without common steps, they are read in any order
+	// and each begins with a state of zeros.
+	Carried int
 	// New makes a worker's instance for shares of at most capacity examples.
 	New func(capacity int) (worker.Model, error)
 
 	Generated   bool // the data were made up, since none were given
 	Vocabulary  []string
+	Target      []string // vocabulary of the other language
+	Merges      string   // that cut words to pieces, as package bpe has them in text
 	Classes     []string
-	Fingerprint string // of the data; a resumed job must find the same
+	Fingerprint string         // of the data; a resumed job, and each member, must find the same
+	Skipped     []spec.Skipped // examples that were left out of the data
+	Notes       []string       // see spec.Status
 }
 
 // generatedEpochs are enough for the made-up sets: their labels follow rules
@@ -51,7 +62,10 @@ func Open(j spec.TrainingJob) (*Task, error) {
 		return nil, failure.E("train", j.Workload, failure.InvalidArgument, err, "")
 	}
 	var set *data.Set
-	o := models.Options{Seed: j.Seed}
+	if j.Merges != 0 && !w.Pieces {
+		return nil, failure.E("train", j.Workload, failure.InvalidArgument, fmt.Errorf("--merges %d is for sentences in pieces of words, and this workload has none", j.Merges), "leave it out")
+	}
+	o := models.Options{Merges: j.Merges, Seed: j.Seed, Skip: j.SkipBad}
 	if j.Data != "" {
 		set, err = w.Open(j.Data, o)
 	} else {
@@ -66,24 +80,50 @@ func Open(j spec.TrainingJob) (*Task, error) {
 // NewTask makes the task of a workload on a data set of one's own, or on a part of
 // one.
 func NewTask(w models.Workload, set *data.Set, j spec.TrainingJob) (*Task, error) {
+	var notes []string
+	if n := len(set.Skipped); n > 0 {
+		notes = append(notes, fmt.Sprintf("examples that cannot be read are left out: %d; the log of the job names them", n))
+	}
+	if n := set.Train.Len(); j.Overfit > n {
+		notes = append(notes, fmt.Sprintf("--overfit %d: the set has %d examples to train on, and all are", j.Overfit, n))
+	}
+	p, err := w.Program(set) // of the whole set, which knows its merges
+	if err != nil {
+		return nil, err
+	}
+	var merges []byte
+	if m := set.Merges(); m != nil {
+		if merges, err = m.MarshalText(); err != nil {
+			return nil, err
+		}
+	}
 	if j.Overfit > 0 {
 		part := *set
 		part.Train = &beginning{set.Train, min(j.Overfit, set.Train.Len())}
 		part.Valid = part.Train
 		set = &part
 	}
-	p, err := w.Program(set)
-	if err != nil {
-		return nil, err
-	}
 	t := &Task{Name: w.Name, Params: p.Params, Aux: p.Aux, AuxMomentum: p.AuxMomentum, Optimizer: w.Schedule(set.Train.Len(), cmp.Or(j.Batch, w.Batch)),
 		Metric: p.Metric, Batch: w.Batch, Epochs: w.Epochs, Examples: set.Train.Len(), Validation: set.Valid.Len(),
-		Generated: set.Generated, Vocabulary: set.Vocabulary, Classes: set.Classes, Fingerprint: set.Fingerprint()}
+		Generated: set.Generated, Vocabulary: set.Vocabulary, Target: set.Target, Merges: string(merges), Classes: set.Classes, Fingerprint: set.Fingerprint(),
+		Skipped: skipped(set.Skipped), Notes: notes}
 	if set.Generated && j.Overfit == 0 {
 		t.Epochs = min(t.Epochs, generatedEpochs)
 	}
 	t.New = func(capacity int) (worker.Model, error) { return newProgramModel(p, set, capacity) }
 	return t, nil
+}
+
+// skipped says which files were left out of a set and why.
+func skipped(faults []error) (list []spec.Skipped) {
+	for _, err := range faults {
+		s := spec.Skipped{Reason: err.Error()}
+		if e, ok := errors.AsType[*data.Error](err); ok {
+			s = spec.Skipped{File: e.Path, Reason: fmt.Sprintf("%s: %s", e.Kind, e.Detail)}
+		}
+		list = append(list, s)
+	}
+	return list
 }
 
 // beginning is the first examples of a split.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ type Config struct {
 	Steps      int64 // of the job
 	Blocks     []Block
 	Aux        int // number of auxiliary arrays
+	Carried    int // values of a state that is carried in lanes, see Carrier; 0 for none. The last auxiliary array keeps it
 	Validation int // examples to evaluate on; 0 for none
 	Batch      int // examples that the model takes at once in an evaluation
 	RecordIDs  bool
@@ -52,7 +54,8 @@ type worker struct {
 	changed chan struct{}      // capacity 1: the member has news
 
 	ids      []int
-	next     []int // of the step behind the running one
+	next     []int  // of the step behind the running one
+	lanes    *lanes // nil unless a state is carried
 	grads    []elastic.Gradient
 	sequence int64 // asp, ssp: pushes begun
 }
@@ -66,7 +69,16 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Patience <= 0 {
 		cfg.Patience = 10 * time.Minute
 	}
-	w := &worker{Config: cfg, changed: make(chan struct{}, 1)}
+	lanes, err := newLanes(&cfg)
+	if err != nil {
+		cfg.Link.Send(elastic.Message{Kind: elastic.Failed, From: cfg.Self, Reason: err.Error()})
+		cfg.Link.Close()
+		return err
+	}
+	if lanes != nil {
+		cfg.Model = lanes
+	}
+	w := &worker{Config: cfg, lanes: lanes, changed: make(chan struct{}, 1)}
 	w.member = elastic.WorkerMember{Self: cfg.Self, Mode: cfg.Mode, Epoch: cfg.Plan.StepsPerEpoch(), Steps: cfg.Steps, Evaluate: cfg.Validation > 0}
 
 	ctx, stop := context.WithCancelCause(ctx)
@@ -74,7 +86,7 @@ func Run(ctx context.Context, cfg Config) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { stop(w.listen()) })
 	wg.Go(func() { w.beat(ctx) })
-	err := w.loop(ctx)
+	err = w.loop(ctx)
 	stop(err)
 	cfg.Link.Close()
 	wg.Wait()
@@ -235,11 +247,14 @@ func (w *worker) do(ctx context.Context, d elastic.Directive) error {
 
 // train makes one synchronous step: its batch is a pure function of the plan.
 func (w *worker) train(ctx context.Context, d elastic.Directive) error {
-	w.ids = w.Plan.IDs(d.Step, w.ids)
-	rank := d.Push.Rank(w.Self)
-	lo, hi := order.Slice(len(w.ids), rank, len(d.Push.Workers))
-	w.foretell(d.Step+1, rank, len(d.Push.Workers))
-	report, err := w.step(ctx, d, elastic.Stamp{Step: d.Step}, w.Plan.Epoch(d.Step), w.ids[lo:hi])
+	rank, workers := d.Push.Rank(w.Self), len(d.Push.Workers)
+	w.foretellStep(d.Step+1, rank, workers)
+	if w.lanes != nil {
+		w.lanes.take(d.Step, rank, workers)
+	}
+	var ids []int
+	ids, w.ids = w.share(d.Step, rank, workers, w.ids)
+	report, err := w.step(ctx, d, elastic.Stamp{Step: d.Step}, w.Plan.Epoch(d.Step), ids)
 	if err != nil {
 		return err
 	}
@@ -250,20 +265,35 @@ func (w *worker) train(ctx context.Context, d elastic.Directive) error {
 	return nil
 }
 
-// foretell tells a model that wants to know what a step will train on, if the workers
-// stay as they are.
-func (w *worker) foretell(step int64, rank, workers int) {
-	m, ok := w.Model.(Foreteller)
-	if !ok {
-		return
+// share returns what one worker has of a synchronous step; it lies in memory, which is
+// used again.
+func (w *worker) share(step int64, rank, workers int, memory []int) (ids, kept []int) {
+	if w.lanes != nil {
+		ids = w.lanes.share(step, rank, workers, memory)
+		return ids, ids
 	}
+	batch := w.Plan.IDs(step, memory)
+	lo, hi := order.Slice(len(batch), rank, workers)
+	return batch[lo:hi], batch
+}
+
+// foretellStep foretells a synchronous step, if the workers stay as they are.
+func (w *worker) foretellStep(step int64, rank, workers int) {
 	if step > w.Steps {
-		m.Next(0, nil)
+		w.foretell(0, nil)
 		return
 	}
-	w.next = w.Plan.IDs(step, w.next)
-	lo, hi := order.Slice(len(w.next), rank, workers)
-	m.Next(w.Plan.Epoch(step), w.next[lo:hi])
+	var ids []int
+	ids, w.next = w.share(step, rank, workers, w.next)
+	w.foretell(w.Plan.Epoch(step), ids)
+}
+
+// foretell tells a model that wants to know it what it will probably train on next;
+// no ids if nothing is known.
+func (w *worker) foretell(epoch int, ids []int) {
+	if m, ok := w.Model.(Foreteller); ok {
+		m.Next(epoch, ids)
+	}
 }
 
 // trainWork trains a leased chunk, a push at a time (asp, ssp).
@@ -274,6 +304,12 @@ func (w *worker) trainWork(ctx context.Context, d elastic.Directive) error {
 	for n := int64(0); at < work.Chunk.Hi && n < work.Most && ctx.Err() == nil; n++ {
 		hi := min(at+work.Batch, work.Chunk.Hi)
 		w.ids = w.Plan.Range(work.Chunk.Epoch, at, hi, w.ids)
+		after := hi // where the lease goes on, if it does
+		if n+1 < work.Most {
+			after = min(hi+work.Batch, work.Chunk.Hi)
+		}
+		w.next = w.Plan.Range(work.Chunk.Epoch, hi, after, w.next)
+		w.foretell(work.Chunk.Epoch, w.next)
 		var report *elastic.Report
 		report, err = w.step(ctx, d, w.stamp(), work.Chunk.Epoch, w.ids)
 		if err != nil {
@@ -473,20 +509,31 @@ func counts(r *compute.Result) []int64 {
 	return slices.Clone(r.Counts[:n])
 }
 
+// assessments yields the batches in which one worker goes through its share of an
+// evaluation.
+func (w *worker) assessments(rank, workers int) iter.Seq[[]int] {
+	if w.lanes != nil {
+		return w.lanes.assessments(w.Validation, rank, workers)
+	}
+	lo, hi := order.Slice(w.Validation, rank, workers)
+	return func(yield func([]int) bool) {
+		for more := true; lo < hi && more; more = yield(w.ids) {
+			for w.ids = w.ids[:0]; lo < hi && len(w.ids) < w.Batch; lo++ {
+				w.ids = append(w.ids, lo)
+			}
+		}
+	}
+}
+
 // evaluate computes this worker's share of the evaluation of one version.
 func (w *worker) evaluate(ctx context.Context, d elastic.Directive) error {
-	lo, hi := order.Slice(w.Validation, d.Pull.Rank(w.Self), len(d.Pull.Workers))
 	var sum compute.Result
 	at := elastic.Stamp{Step: d.Step + 1}
 	if w.Mode != elastic.BSP {
 		at.Step = w.sequence + 1
 	}
-	for first := true; lo < hi; first = false {
-		ids := w.ids[:0]
-		for ; lo < hi && len(ids) < w.Batch; lo++ {
-			ids = append(ids, lo)
-		}
-		w.ids = ids
+	first := true
+	for ids := range w.assessments(d.Pull.Rank(w.Self), len(d.Pull.Workers)) {
 		rows, err := w.rows(0, ids, false)
 		if err != nil {
 			return err
@@ -499,6 +546,7 @@ func (w *worker) evaluate(ctx context.Context, d elastic.Directive) error {
 			return fmt.Errorf("%s: evaluation of version %d: %w", w.Self, d.Step, err)
 		}
 		sum.Add(r)
+		first = false
 	}
 	w.mu.Lock()
 	w.member.Assessed()

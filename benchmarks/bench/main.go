@@ -1,6 +1,6 @@
 // Command bench measures how fast the project computes, against what is installed:
 // matrix products against OpenBLAS, convolutions against oneDNN, whole training steps
-// against PyTorch. `optimus bench` runs it; it is a program of its own because it opens
+// against PyTorch, rounds of the scheduler against the figures of its papers. `optimus bench` runs it; it is a program of its own because it opens
 // those libraries, for which it must be linked with libc, as the trainer is not.
 //
 // All sides of a comparison take turns within one run. Ratios above 1 mean that we
@@ -52,11 +52,12 @@ type options struct {
 	progress io.Writer
 }
 
-const usage = `Usage: bench gemm|conv|model NAME|all [FLAGS]
+const usage = `Usage: bench gemm|conv|model NAME|scheduler|all [FLAGS]
 
   gemm         matrix products, against OpenBLAS
   conv         convolutions of ResNet-50, against oneDNN
   model NAME   a training step of a workload, or of all, against PyTorch
+  scheduler    a round of the scheduler, against the figures of its paper
   all          all of these
 
 `
@@ -82,7 +83,7 @@ func (r *report) measure(ctx context.Context, what string, o options) error {
 	for _, part := range []struct {
 		name    string
 		measure func(context.Context, options, *report) error
-	}{{"gemm", measureGemm}, {"conv", measureConv}, {"model", measureModels}} {
+	}{{"gemm", measureGemm}, {"conv", measureConv}, {"model", measureModels}, {"scheduler", measureScheduler}} {
 		if what != part.name && what != "all" {
 			continue
 		}
@@ -126,7 +127,7 @@ func parse(args []string, out io.Writer) (what string, o options, err error) {
 // subject reads the words of the command line, and which models they mean.
 func subject(words []string) (what string, workloads []string, err error) {
 	if len(words) == 0 {
-		return "", nil, refused("missing what to measure; allowed: gemm|conv|model NAME|all")
+		return "", nil, refused("missing what to measure; allowed: gemm|conv|model NAME|scheduler|all")
 	}
 	what, words = words[0], words[1:]
 	if what == "model" {
@@ -139,7 +140,7 @@ func subject(words []string) (what string, workloads []string, err error) {
 		return "", nil, refused(fmt.Sprintf("unexpected argument %q", words[0]))
 	}
 	switch {
-	case what == "gemm" || what == "conv":
+	case slices.Contains([]string{"gemm", "conv", "scheduler"}, what):
 	case what == "all" || what == "model" && workloads[0] == "all":
 		workloads = nil
 		for _, w := range models.All() {
@@ -150,7 +151,7 @@ func subject(words []string) (what string, workloads []string, err error) {
 			return "", nil, refused(err.Error())
 		}
 	default:
-		_, err = suggest.Find(what, []string{"gemm", "conv", "model", "all"}, func(s string) string { return s }, errors.New("unknown measurement"))
+		_, err = suggest.Find(what, []string{"gemm", "conv", "model", "scheduler", "all"}, func(s string) string { return s }, errors.New("unknown measurement"))
 		return "", nil, refused(err.Error())
 	}
 	return what, workloads, nil

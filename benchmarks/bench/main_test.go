@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"optimus/benchmarks/step"
 	"optimus/internal/failure"
+	"optimus/scheduler/policy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -109,6 +111,9 @@ func TestModel(t *testing.T) {
 	if err := json.Unmarshal([]byte(text.String()), &got); err != nil {
 		t.Fatal(err)
 	}
+	if len(got.Rows) != 1 || got.Rows[0].Ours != got.Models[0].Ours.Examples || got.Rows[0].Peer != 0 || got.Rows[0].PeerName != "" {
+		t.Errorf("rows %+v of the model %+v", got.Rows, got.Models)
+	}
 	if len(got.Models) != 1 || got.Gemm != nil || got.Conv != nil {
 		t.Fatalf("report %+v, want one model and nothing else", got)
 	}
@@ -161,5 +166,51 @@ func TestLoad(t *testing.T) {
 	}
 	if name := processor(); strings.TrimSpace(name) != name || name == "" {
 		t.Errorf("processor %q", name)
+	}
+}
+
+// TestScheduler measures a small round, and shows that the rows carry the figures.
+func TestScheduler(t *testing.T) {
+	p, err := policy.ByName("optimus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d decisions
+	for _, size := range [][2]int{{20, 40}, {40, 80}, {80, 160}} {
+		r, err := measureRound(t.Context(), p, fig12View(size[0], size[1]), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Jobs != size[0] || r.Nodes != size[1] || r.Tasks < 2 || r.Tasks > 16 || r.Seconds <= 0 || r.Seconds > 1 {
+			t.Errorf("round %+v", r)
+		}
+		r.Paper, r.Ratio = 1, 1/r.Seconds
+		d.Optimus = append(d.Optimus, r)
+	}
+	for i := range d.Optimus { // as if it cost exactly 7 ns for each n log n
+		d.Optimus[i].Seconds = 7e-9 * d.Optimus[i].nLogN()
+	}
+	d.Growth = growth(d.Optimus)
+	if math.Abs(d.Growth-1) > 1e-9 {
+		t.Errorf("growth %v, want 1", d.Growth)
+	}
+	pollux, err := policy.ByName("pollux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := polluxRound(t.Context(), pollux, 10, 4, 1)
+	if err != nil || r.Jobs != 10 || r.Tasks < 0.5 || r.Tasks > 1.6 || r.Seconds <= 0 {
+		t.Errorf("round of pollux %+v, %v", r, err)
+	}
+	d.Pollux = append(d.Pollux, r)
+	rep := report{Scheduler: &d}
+	rows := rep.rows()
+	if len(rows) != 5 || rows[4].Ours != r.Seconds || rows[4].Peer != 0 || rows[0].Ours != d.Optimus[0].Seconds || rows[0].Unit != "s" || rows[0].Peer != 1 || rows[0].PeerName != fig12Peer || rows[0].Ratio != d.Optimus[0].Ratio {
+		t.Errorf("rows %+v", rows)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := measureRound(ended, p, fig12View(2, 2), 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: error %v", err)
 	}
 }

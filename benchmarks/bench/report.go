@@ -10,17 +10,71 @@ import (
 
 // report is all that was measured.
 type report struct {
-	Machine host          `json:"machine"`
-	Gemm    *products     `json:"gemm,omitempty"`
-	Conv    *convolutions `json:"conv,omitempty"`
-	Models  []model       `json:"models,omitempty"`
+	Machine   host          `json:"machine"`
+	Gemm      *products     `json:"gemm,omitempty"`
+	Conv      *convolutions `json:"conv,omitempty"`
+	Models    []model       `json:"models,omitempty"`
+	Scheduler *decisions    `json:"scheduler,omitempty"`
+	// Rows are the figures of all parts in one form.
+	Rows []row `json:"rows"`
 }
 
-func (r *report) empty() bool { return r.Gemm == nil && r.Conv == nil && len(r.Models) == 0 }
+// row is one figure. A ratio above 1 means that ours is better.
+type row struct {
+	What     string  `json:"what"`
+	Unit     string  `json:"unit"`
+	Ours     float64 `json:"ours"`
+	Peer     float64 `json:"peer,omitempty"`
+	PeerName string  `json:"peer_name,omitempty"`
+	Ratio    float64 `json:"ratio,omitempty"`
+}
+
+func (r *report) empty() bool {
+	return r.Gemm == nil && r.Conv == nil && len(r.Models) == 0 && r.Scheduler == nil
+}
+
+// rows collects the figures of all parts.
+func (r *report) rows() []row {
+	rows := []row{}
+	add := func(what, unit string, ours, peer float64, name string, ratio float64) {
+		if peer == 0 {
+			name, ratio = "", 0
+		}
+		rows = append(rows, row{what, unit, ours, peer, name, ratio})
+	}
+	if g := r.Gemm; g != nil {
+		for _, q := range g.Results {
+			add("gemm "+q.Shape, "GFLOP/s", q.Ours, q.Peer, g.Peer, q.Ratio)
+		}
+	}
+	if c := r.Conv; c != nil {
+		for _, q := range c.Results {
+			add(fmt.Sprintf("conv %s %s", q.Layer, q.Direction), "ms", q.Ours, q.Peer, c.Peer, q.Ratio)
+		}
+	}
+	for _, m := range r.Models {
+		peer, name := 0.0, ""
+		if m.PyTorch != nil {
+			peer, name = m.PyTorch.Examples, m.Setup.String()
+		}
+		add(fmt.Sprintf("model %s, batch %d, threads %d", m.Workload, m.Batch, m.Threads), "examples/s", m.Ours.Examples, peer, name, m.Ratio)
+	}
+	if d := r.Scheduler; d != nil {
+		for _, q := range d.Optimus {
+			add(fmt.Sprintf("scheduler optimus, %d jobs on %d nodes", q.Jobs, q.Nodes), "s", q.Seconds, q.Paper, fig12Peer, q.Ratio)
+		}
+		add("scheduler optimus, growth", "power of n log n", d.Growth, 1, "n log n", 1/d.Growth)
+		for _, q := range d.Pollux {
+			add(fmt.Sprintf("scheduler pollux, %d jobs on %d nodes of 4 GPUs", q.Jobs, q.Nodes), "s", q.Seconds, q.Paper, polluxPeer, q.Ratio)
+		}
+	}
+	return rows
+}
 
 // print writes the report as tables or as JSON.
 func (r *report) print(w io.Writer, format string) error {
 	if format == "json" {
+		r.Rows = r.rows()
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(r)
@@ -36,6 +90,9 @@ func (r *report) print(w io.Writer, format string) error {
 	}
 	if len(r.Models) > 0 {
 		writeModels(&text, r.Models)
+	}
+	if r.Scheduler != nil {
+		r.Scheduler.write(&text)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

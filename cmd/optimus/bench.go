@@ -34,6 +34,7 @@ func benchCommand(a *app) *cobra.Command {
   gemm         matrix products, against OpenBLAS
   conv         convolutions of ResNet-50, against oneDNN
   model NAME   a training step of a workload, or of all, against PyTorch
+  scheduler    a round of the scheduler, against the figures of its paper
   all          all of these
 
 Ratios above 1 mean that optimus is faster. The program optimus-bench does the work:
@@ -69,7 +70,7 @@ func (a *app) bench(c *cobra.Command, args []string) error {
 
 // checkBench refuses what can never work before anything is built.
 func (a *app) checkBench(c *cobra.Command, args []string) error {
-	subjects := []string{"gemm", "conv", "model", "all"}
+	subjects := []string{"gemm", "conv", "model", "scheduler", "all"}
 	switch what := args[0]; {
 	case !slices.Contains(subjects, what):
 		_, err := suggest.Find(what, subjects, func(s string) string { return s }, errors.New("unknown measurement"))

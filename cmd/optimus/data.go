@@ -53,8 +53,8 @@ func dataCheckCommand(a *app) *cobra.Command {
 
 Which set it is, the names of its files and folders say. Every picture and recording
 is decoded, every checksum compared, every line read. The exit status is 1 if anything
-is bad. DIR may also be a single file of a set.`,
-		Example: "  optimus data check cifar-10-batches-bin\n  optimus data check imagenet -o name",
+is bad. DIR may also be a single file of a set, or a URL such as s3://bucket/folder.`,
+		Example: "  optimus data check cifar-10-batches-bin\n  optimus data check imagenet -o name\n  optimus data check 's3://bucket/imagenet?region=eu-central-1'",
 		RunE:    func(c *cobra.Command, args []string) error { return a.checkData(c.Context(), args[0]) },
 	}
 }

@@ -33,11 +33,16 @@ type asked struct {
 
 // readAsked reads the specification of a job; what is not known is zero.
 func readAsked(name string) asked {
-	var a asked
 	d, err := rundir.Open("", name)
 	if err != nil {
-		return a
+		return asked{}
 	}
+	return readAskedIn(d)
+}
+
+// readAskedIn is readAsked for a job's folder.
+func readAskedIn(d *rundir.Dir) asked {
+	var a asked
 	if text, err := os.ReadFile(d.Spec()); err == nil {
 		_ = json.Unmarshal(text, &a) // a damaged one leaves gaps in a listing, no more
 	}

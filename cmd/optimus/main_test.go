@@ -106,7 +106,7 @@ func oneLine(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // errorForm is the form of every error: one line that begins with the verb.
-var errorForm = regexp.MustCompile(`^optimus( [a-z]+)*: [^\n]+\n$`)
+var errorForm = regexp.MustCompile(`^optimus( [a-z-]+)*: [^\n]+\n$`)
 
 // Errors have one form, "optimus VERB: what: cause; what to do", wherever they
 // are found: by the flags, by the verb, or by a package below.
@@ -147,6 +147,10 @@ func TestErrors(t *testing.T) {
 		{"stop a", 1, `optimus stop: no job is named "a"`},
 		{"checkpoint now a", 1, `optimus checkpoint now: no job is named "a"`},
 		{"checkpoint verify a", 1, `optimus checkpoint verify: no job and no folder is named "a"`},
+		{"fit", 2, "optimus fit: missing command; see `optimus fit --help`"},
+		{"fit loss", 2, "optimus fit loss: missing FILE; see `optimus fit loss --help`"},
+		{"fit loss nobody", 1, `optimus fit loss: no job and no file is named "nobody"`},
+		{"fit loss a --examples -1", 2, "optimus fit loss: --examples is -1; allowed: at least 1, or 0 for what the job says"},
 		{"models -o jsn", 2, `optimus models: --output is "jsn"; allowed: table|wide|json|yaml|name`},
 		{"plan vgg-16", 2, "optimus plan: missing --servers; see `optimus plan --help`"},
 		{"plan vgg16 --servers 2", 2, "optimus plan: unknown model \"vgg16\"; did you mean \"vgg-16\"?"},

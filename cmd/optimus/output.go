@@ -62,6 +62,9 @@ type table struct {
 	name    int // the column that -o name prints
 }
 
+// forPeople reports whether results are tables.
+func (a *app) forPeople() bool { return a.format == "" || a.format == asTable || a.format == asWide }
+
 // print writes a result to standard output: value with -o json and yaml, t
 // otherwise.
 func (a *app) print(value any, t table) error {
@@ -144,6 +147,9 @@ func humanCount(n int) string {
 	}
 	return fmt.Sprint(n)
 }
+
+// humanPercent writes a part for people.
+func humanPercent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
 
 // humanAge writes how long ago something was, for people: by its two largest
 // units, the smaller one only where it still counts.

@@ -65,9 +65,8 @@ func lookupModel(name string) (paa.Model, error) {
 
 func (a *app) plan(model paa.Model, servers int, rule string) error {
 	rules := []string{rule}
-	people := a.format == "" || a.format == asTable || a.format == asWide
 	switch {
-	case rule == "" && people:
+	case rule == "" && a.forPeople():
 		rules = paa.Rules()
 	case rule == "":
 		rules[0] = paa.RulePAA

@@ -78,6 +78,9 @@ func (p *progress) show(s spec.Status) {
 		if p.generated {
 			text = fmt.Sprintf("no --data given: training %s on a generated set of the same shape, whose labels can be learned\n", p.workload) + text
 		}
+		for _, note := range s.Notes {
+			text += "warning: " + note + "\n"
+		}
 		p.write(text)
 		if p.bars != nil {
 			p.bar = p.bars.AddBar(0, mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.left() })),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"optimus/data/source"
 	"optimus/internal/failure"
 	"optimus/models"
 	"optimus/paa"
@@ -67,8 +68,10 @@ func bindTrainFlags(c *cobra.Command, f *trainFlags) {
 	fl.IntVar(&j.Epochs, "epochs", 0, "passes over the data (default: the workload's)")
 	fl.IntVar(&j.Steps, "steps", 0, "end after so many steps")
 	fl.DurationVar(&f.maxTime, "max-time", 0, "end with a checkpoint after this time, such as 90s or 2h")
-	fl.StringVar(&j.Data, "data", "", "folder of the data set (default: a generated set of the same shape)")
+	fl.StringVar(&j.Data, "data", "", "folder or URL of the data set, such as s3://bucket/folder (default: a generated set of the same shape)")
+	fl.IntVar(&j.SkipBad, "skip-bad", 0, "leave out so many pictures or recordings that cannot be read, and list them; one more is an error")
 	fl.IntVar(&j.Overfit, "overfit", 0, "train and evaluate on so many examples alone, to see whether they are learned by heart")
+	fl.IntVar(&j.Merges, "merges", 0, "seq2seq: cut words to pieces by so many merges of a byte-pair encoding, -1 for whole words (default: the workload's)")
 	fl.Uint64Var(&j.Seed, "seed", j.Seed, "seed of initial values, order and split")
 	fl.StringVar(&j.Optimizer.Name, "optimizer", "", "sgd, momentum, rmsprop or adam (default: the workload's)")
 	fl.Float64Var(&j.LR, "lr", 0, "learning rate (default: the workload's)")
@@ -119,15 +122,18 @@ func (a *app) train(c *cobra.Command, f *trainFlags) error {
 	if _, err := models.Lookup(j.Workload); err != nil {
 		return failure.E("train", "", failure.InvalidArgument, err, "")
 	}
-	for _, path := range []*string{&j.Data, &j.CheckpointDir} { // child processes and later runs have other folders
-		if *path == "" {
+	for _, place := range []struct { // child processes and later runs have other folders
+		path     *string
+		absolute func(string) (string, error)
+	}{{&j.Data, source.Absolute}, {&j.CheckpointDir, filepath.Abs}} {
+		if *place.path == "" {
 			continue
 		}
-		abs, err := filepath.Abs(*path)
+		abs, err := place.absolute(*place.path)
 		if err != nil {
-			return failure.E("find", *path, "", err, "give an absolute path")
+			return failure.E("find", *place.path, "", err, "give an absolute path")
 		}
-		*path = abs
+		*place.path = abs
 	}
 	if c.Flags().Changed("batch") && j.Batch == 0 { // not given, it is the workload's
 		return usageError(c, &spec.FieldError{Field: "--batch", Value: 0, Allowed: "at least 1"}, "")

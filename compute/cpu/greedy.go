@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"optimus/compute"
 	"optimus/compute/cpu/vec"
@@ -66,7 +67,8 @@ func (k *greedy) tile(task, thread int) {
 		if end := slices.Index(reference, int32(k.op.End)); end >= 0 {
 			reference = reference[:end]
 		}
-		k.sums[i] = tally{counts: ngrams(k.words[i*k.steps:][:n], reference)}
+		written, numbers := k.words[i*k.steps:][:n], map[string]int32{}
+		k.sums[i] = tally{counts: ngrams(joined(k.op, numbers, written), joined(k.op, numbers, reference))}
 	}
 }
 
@@ -92,6 +94,29 @@ func (k *greedy) write(v stretch, s int, scratch []float32) {
 			k.ends[v.lo+j] = s
 		}
 	}
+}
+
+// joined returns the words that pieces make, each as the number that it has or gets.
+func joined(op *compute.Greedy, numbers map[string]int32, pieces []int32) []int32 {
+	if op.Pieces == nil {
+		return pieces
+	}
+	var words []int32
+	var word []byte
+	for i, p := range pieces {
+		letters, goesOn := strings.CutSuffix(op.Pieces[p], op.Mark)
+		word = append(word, letters...)
+		if goesOn && i+1 < len(pieces) {
+			continue
+		}
+		n, ok := numbers[string(word)]
+		if !ok {
+			n = int32(len(numbers))
+			numbers[string(word)] = n
+		}
+		words, word = append(words, n), word[:0]
+	}
+	return words
 }
 
 // ngrams counts for BLEU: for n from 1 to 4 how many n-grams of the candidate there

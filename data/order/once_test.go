@@ -81,7 +81,7 @@ func (t *trouble) next() fate {
 	return fate(t.draws(int(nothing)))
 }
 
-// feed is what a synchronous job reads: a plan's batches, or a stream's windows.
+// feed is what a synchronous job reads: a plan's batches, or a text's windows by lanes.
 type feed struct {
 	Plan // of the cursor
 	part func(step int64, rank, workers int, dst []int) []int
@@ -100,11 +100,12 @@ func planned(p Plan) feed {
 	}}
 }
 
-func streamed(s Stream) feed {
+// streamed is the feed of a text's windows.
+func streamed(p Plan) feed {
 	var ids []int
-	return feed{Plan{Examples: s.Windows(), Batch: s.Lanes}, func(step int64, rank, workers int, dst []int) []int {
-		lo, hi := Slice(s.Lanes, rank, workers)
-		ids = s.IDs(step, lo, hi, ids)
+	return feed{p, func(step int64, rank, workers int, dst []int) []int {
+		lo, hi := Slice(p.Batch, rank, workers)
+		ids = p.Windows(step, lo, hi, ids)
 		return append(dst, ids...)
 	}}
 }
@@ -213,19 +214,17 @@ func onceShuffled(d draws, workers int, p Plan) error {
 // onceStreamed plays one job that reads a running text.
 func onceStreamed(d draws, most int) error {
 	workers, windows := size(d, most)
-	return onceLanes(d, workers, windows, 1+d(min(windows, 100)+3))
+	return onceLanes(d, workers, Plan{Examples: windows, Batch: 1 + d(min(windows, 100)+3)})
 }
 
-func onceLanes(d draws, workers, windows, lanes int) error {
-	s := Stream{Window: 1 + d(9), Lanes: lanes}
-	s.Tokens = windows*s.Window + 1 - d(s.Window) // the last may be short
-	epochs := epochsOf(d, windows)
-	history, err := synchronous(d, streamed(s), workers, epochs)
+func onceLanes(d draws, workers int, p Plan) error {
+	epochs := epochsOf(d, p.Examples)
+	history, err := synchronous(d, streamed(p), workers, epochs)
 	if err == nil {
-		err = once(history, windows, epochs)
+		err = once(history, p.Examples, epochs)
 	}
 	if err != nil {
-		return fmt.Errorf("%+v, %d workers: %w", s, workers, err)
+		return fmt.Errorf("%+v in lanes, %d workers: %w", p, workers, err)
 	}
 	return nil
 }
@@ -262,7 +261,7 @@ func TestOnceMillion(t *testing.T) {
 		p := Plan{Seed: uint64(d(1 << 30)), Examples: n, Batch: 100 + d(5000)}
 		switch d(3) {
 		case 0:
-			return onceLanes(d, 1+d(12), n, p.Batch)
+			return onceLanes(d, 1+d(12), p)
 		case 1:
 			return onceLeased(d, 1+d(12), p)
 		}

@@ -13,11 +13,11 @@
 // joins at step 10^9 of a set of 10^9 examples starts at once.
 //
 // Asynchronous workers have no common step; they lease chunks of an epoch's
-// positions from a [Ledger]. A running text is read in order, by lanes: [Stream].
+// positions from a [Ledger]. A running text is read in order, by lanes: [Plan.Windows].
 // Where a job is in all this, and must go on from, is its [Cursor].
 //
-// Who fetches the examples from storage is another question than who uses them,
-// and never bears on it: [Chunks] and [Readers] answer it.
+// Nothing here says who fetches an example from storage: whoever uses it does, ahead
+// of time, since all that is here can be foretold.
 //
 // Steps count from 1, since version k of the parameters is what step k made and
 // version 0 is their initial state. Epochs, positions and ids count from 0.
@@ -88,10 +88,7 @@ func (p Plan) IDs(step int64, dst []int) []int {
 // Range returns the ids at positions [lo, hi) of an epoch, cut to those that
 // exist. It overwrites dst and reuses its memory.
 func (p Plan) Range(epoch, lo, hi int, dst []int) []int {
-	return p.appendRange(dst[:0], epoch, lo, hi)
-}
-
-func (p Plan) appendRange(dst []int, epoch, lo, hi int) []int {
+	dst = dst[:0]
 	perm := newPermutation(p.Seed, epoch, p.Examples)
 	for i := max(lo, 0); i < min(hi, p.Examples); i++ {
 		dst = append(dst, perm.at(i))

@@ -148,9 +148,9 @@ func (m *Manifest) check(f Fault, op, path string) error {
 	if err := m.checkArrays(fail); err != nil {
 		return err
 	}
-	for _, s := range slices.Concat(m.Vocabulary, m.Classes) {
+	for _, s := range slices.Concat(m.Vocabulary, m.Target, []string{m.Merges}, m.Classes) {
 		if !utf8.ValidString(s) {
-			return fail("word or class %q is not UTF-8 and would not be read back as it is", s)
+			return fail("word, merge or class %.80q is not UTF-8 and would not be read back as it is", s)
 		}
 	}
 	names := map[string]bool{}

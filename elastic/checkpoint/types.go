@@ -91,11 +91,12 @@ type Manifest struct {
 	Shards    []ShardFile     `json:"shards"`
 
 	Vocabulary      []string        `json:"vocabulary,omitempty"`
+	Target          []string        `json:"target,omitempty"` // vocabulary of the other language
+	Merges          string          `json:"merges,omitempty"` // that cut words to pieces, as subword-nmt has them in text
 	Classes         []string        `json:"classes,omitempty"`
 	DataFingerprint string          `json:"data_fingerprint,omitempty"`
 	Cursor          json.RawMessage `json:"cursor,omitempty"` // the data's position
-	// State holds what else travels with a job, by name: carried recurrent
-	// state, residuals, the schedule.
+	// State holds what else travels with a job, by name: residuals, the schedule.
 	State        map[string]json.RawMessage `json:"state,omitempty"`
 	ParamsSHA256 string                     `json:"params_sha256"`
 	Created      string                     `json:"created,omitempty"` // RFC 3339

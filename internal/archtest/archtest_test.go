@@ -41,6 +41,9 @@ func TestViolations(t *testing.T) {
 		{"except", map[string]string{
 			"train/t.go": "// Package train runs.\npackage train\nimport (\"optimus/launch\"; \"optimus/daemon/store\")\n",
 		}, []string{"train/t.go: import: train may not import daemon/store: its row allows *, internal, except models/graph, daemon, cmd/optimus, benchmarks"}},
+		{"named though excepted", map[string]string{
+			"cmd/optimus/main.go": "// Optimus runs.\npackage main\nimport (\"optimus/benchmarks/paper/figures\"; \"optimus/benchmarks/step\")\n",
+		}, []string{"cmd/optimus/main.go: import: cmd/optimus may not import benchmarks/step: its row allows *, benchmarks/paper, internal, except models/graph, benchmarks"}},
 		{"own folder below", map[string]string{
 			"daemon/d.go":       "// Package daemon serves.\npackage daemon\nimport \"optimus/daemon/store\"\n",
 			"daemon/store/s.go": "// Package store keeps.\npackage store\nimport \"optimus/elastic\"\n",

@@ -107,7 +107,7 @@ func (s *Store) newPiece(id ID, workers int) (*piece, error) {
 	if size := param.Size(); id.Offset < 0 || id.Size <= 0 || id.Size > size || id.Offset > size-id.Size {
 		return nil, fmt.Errorf("piece %v does not lie in block %q of %d elements", id, param.Name, size)
 	}
-	p := &piece{id: id, param: param, slots: s.slotsOf(id.Block), aux: id.Block >= len(s.cfg.Params),
+	p := &piece{id: id, param: param, slots: s.slotsOf(id.Block), kind: s.kind(id.Block),
 		row: param.RowSize(), mu: new(sync.Mutex)}
 	if s.cfg.Mode == BSP {
 		p.contribution, p.arrived = make([]Push, workers), make([]bool, workers)

@@ -60,6 +60,10 @@ func (r *reference) step(t failer, version int64, gradients [][]gradient) {
 				continue
 			}
 			x := r.params[b][at : at+1]
+			if r.cfg.Carried && b == len(r.params)-1 {
+				x[0] = sum[at]
+				continue
+			}
 			if b >= len(r.cfg.Params) {
 				check(t, optim.Average(x, x, sum[at:at+1], weight, r.cfg.AuxMomentum))
 				continue

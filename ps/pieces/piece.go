@@ -43,13 +43,22 @@ type state struct {
 	data    *arrays
 }
 
+// kind says what makes the next version of a piece from the sum of its contributions.
+type kind uint8
+
+const (
+	learned  kind = iota // the optimizer, from a gradient
+	averaged             // an average with the version before
+	carried              // the sum itself
+)
+
 // piece is one piece of one generation. A piece with the same ID in the next
 // generation takes over the arrays and the lock.
 type piece struct {
 	id    ID
 	param *optim.Param
 	slots int
-	aux   bool
+	kind  kind
 	row   int // elements of one row
 
 	mu      *sync.Mutex

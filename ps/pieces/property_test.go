@@ -32,12 +32,12 @@ func TestSameBitsHoweverServed(t *testing.T) {
 
 func trainAtRandom(t *rapid.T, o optim.Config) {
 	normal := optim.Init{Kind: "normal", Scale: 1}
-	cfg := Config{Optimizer: o, AuxMomentum: 0.9,
+	cfg := Config{Optimizer: o, AuxMomentum: 0.9, Carried: true,
 		Params: []optim.Param{
 			{Name: "dense", Shape: []int{3, 3}, Init: normal},
 			{Name: "rows", Shape: []int{5, 2}, Rows: true, Init: normal},
 			{Name: "bias", Shape: []int{3}, NoDecay: true}},
-		Aux: []optim.Param{{Name: "mean", Shape: []int{4}}}}
+		Aux: []optim.Param{{Name: "mean", Shape: []int{4}}, {Name: "state", Shape: []int{3, 2}}}}
 	var vetoes int
 	cfg.NonFinite = func(Veto) { vetoes++ }
 	r, c := newReference(cfg, 7), newCluster(t, cfg, 7)

@@ -282,7 +282,7 @@ func (s *Store) veto(p *piece, step int64, worker int, c *calls) {
 func (s *Store) apply(p *piece, from []Push, weight int64, excess float64, version int64) (bool, error) {
 	w := s.workPool.Get().(*scratch)
 	defer func() { w.reset(); s.workPool.Put(w) }()
-	j := job{aux: p.aux, update: optim.Update{
+	j := job{kind: p.kind, update: optim.Update{
 		T: p.now.updates + 1, LR: s.cfg.Rate(version), Decay: !p.param.NoDecay, Weight: weight, Excess: excess}}
 	p.forget()
 	if p.rows() {

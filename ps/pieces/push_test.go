@@ -2,6 +2,7 @@ package pieces
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"optimus/compute/optim"
@@ -157,12 +158,54 @@ func TestRewindErrors(t *testing.T) {
 	}
 }
 
+// TestCarriedState: each lane's state comes from whoever had the lane, replaces the one
+// before whatever the weights are, and is taken back with its step.
+func TestCarriedState(t *testing.T) {
+	cfg := lin1(BSP)
+	cfg.Aux, cfg.AuxMomentum, cfg.Carried = []optim.Param{{Name: "mean", Shape: []int{1}}, {Name: "state", Shape: []int{3, 2}}}, 0.5, true
+	s := open(t, cfg, 3)
+	state := ID{2, 0, 6}
+	step := func(n int64, first, second []float32) {
+		t.Helper()
+		for worker, v := range [][]float32{first, second, nil} { // the third has no lane
+			weight := int64(0)
+			if v != nil {
+				weight = int64(3 - worker)
+			}
+			for _, id := range []ID{theWeight, {1, 0, 1}, state} {
+				values := []float32{1}
+				if id == state {
+					values = v
+				} else if v == nil {
+					values = nil
+				}
+				push(t, s, Push{Generation: 1, Step: n, From: Worker{worker, 1}, Piece: id, Values: values, Weight: weight}, Accepted)
+			}
+		}
+	}
+	holds := func(version int64, want ...float32) {
+		t.Helper()
+		if a := pullNow(t, s, Request{Generation: 1, Step: version, Piece: state}); !slices.Equal(a.Values, want) {
+			t.Errorf("version %d holds %v, want %v", version, a.Values, want)
+		}
+	}
+	holds(0, 0, 0, 0, 0, 0, 0)
+	step(1, []float32{1, 2, 3, 4, 0, 0}, []float32{0, 0, 0, 0, 5, 6})
+	holds(1, 1, 2, 3, 4, 5, 6)
+	step(2, []float32{7, 8, 0, 0, 0, 0}, []float32{0, 0, 9, 10, 0, 0}) // no window for the last lane
+	holds(2, 7, 8, 9, 10, 0, 0)
+	check(t, s.Rewind(1))
+	holds(1, 1, 2, 3, 4, 5, 6)
+}
+
 func TestNewRefusesBadConfigurations(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"mode":         func(c *Config) { c.Mode = 7 },
 		"staleness":    func(c *Config) { c.Staleness = -1 },
 		"aux momentum": func(c *Config) { c.AuxMomentum = 1 },
 		"aux rows":     func(c *Config) { c.Aux = []optim.Param{{Name: "a", Shape: []int{2, 2}, Rows: true}} },
+		"no state":     func(c *Config) { c.Carried = true },
+		"late state":   func(c *Config) { c.Mode, c.Carried, c.Aux = ASP, true, []optim.Param{{Name: "a", Shape: []int{2}}} },
 		"row numbers":  func(c *Config) { c.Params[0] = optim.Param{Name: "a", Shape: []int{1 << 31, 1}, Rows: true} },
 		"optimizer":    func(c *Config) { c.Optimizer.Kind = "magic" },
 		"shape":        func(c *Config) { c.Params[0].Shape = []int{-1} },

@@ -122,7 +122,11 @@ type Config struct {
 	Aux    []optim.Param // arrays that are averaged: running = m·running + (1−m)·sum/weight
 	// AuxMomentum is m, in [0,1).
 	AuxMomentum float64
-	Optimizer   optim.Config
+	// Carried says that the last of Aux is not averaged but replaced by the sum of its
+	// contributions: the states that a running text has left in each lane, each of them
+	// from the one worker that had the lane, zeros from the others.
+	Carried   bool
+	Optimizer optim.Config
 	// Rate gives the learning rate of a step (asp, ssp: of a piece's n-th update).
 	// Nil means Optimizer.Rate. It must be a pure function, the same on all servers.
 	Rate func(step int64) float64
@@ -231,6 +235,9 @@ func (c *Config) validate() error {
 			return fmt.Errorf("auxiliary array %q cannot be pushed by rows", p.Name)
 		}
 	}
+	if c.Carried && (len(c.Aux) == 0 || c.Mode != BSP) {
+		return fmt.Errorf("a state is carried by one of %d auxiliary arrays in mode %v; it takes one, and common steps", len(c.Aux), c.Mode)
+	}
 	return c.Optimizer.Validate()
 }
 
@@ -240,6 +247,17 @@ func (s *Store) slotsOf(block int) int {
 		return 0
 	}
 	return s.slots
+}
+
+// kind returns what an update of a piece of block is.
+func (s *Store) kind(block int) kind {
+	switch {
+	case block < len(s.cfg.Params):
+		return learned
+	case s.cfg.Carried && block == len(s.param)-1:
+		return carried
+	}
+	return averaged
 }
 
 // Versions returns the lowest and the highest version among the current pieces;

@@ -10,7 +10,7 @@ const chunk = 4096
 // job is one out-of-place update of arrays of equal size.
 type job struct {
 	in, out *arrays
-	aux     bool
+	kind    kind
 	scanned bool         // the one contribution was found finite on receipt
 	update  optim.Update // without its arrays
 }
@@ -77,7 +77,7 @@ func (s *Store) update(j job, w *scratch) (bool, error) {
 		if !j.scanned && !finite(u.Grad) {
 			return false, nil
 		}
-		if err := s.step(j.aux, u); err != nil {
+		if err := s.step(j.kind, u); err != nil {
 			return false, err
 		}
 		if !finite(u.Out) {
@@ -92,12 +92,16 @@ func (s *Store) update(j job, w *scratch) (bool, error) {
 	return true, nil
 }
 
-// step applies the optimizer, or averages an auxiliary array.
-func (s *Store) step(aux bool, u optim.Update) error {
-	if !aux {
-		return s.cfg.Optimizer.Apply(u)
+// step makes the next version of a chunk.
+func (s *Store) step(k kind, u optim.Update) error {
+	switch k {
+	case carried:
+		copy(u.Out, u.Grad)
+		return nil
+	case averaged:
+		return optim.Average(u.Out, u.Params, u.Grad, u.Weight, s.cfg.AuxMomentum)
 	}
-	return optim.Average(u.Out, u.Params, u.Grad, u.Weight, s.cfg.AuxMomentum)
+	return s.cfg.Optimizer.Apply(u)
 }
 
 // sum returns elements [lo, hi) of the contributions' sum, added one after the

@@ -118,7 +118,7 @@ func (b *ballots) promised(step int64) bool {
 func (s *Store) complete(g *generation, p *piece, c *calls) error {
 	step, weight := p.now.version+1, p.weight()
 	var sum optim.Squares
-	if !p.aux && weight > 0 && !s.squares(p, weight, &sum) {
+	if p.kind == learned && weight > 0 && !s.squares(p, weight, &sum) {
 		s.veto(p, step, -1, c)
 		return nil
 	}

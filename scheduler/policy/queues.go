@@ -138,12 +138,13 @@ func (t *tetris) floor() {
 func (t *tetris) grow() {
 	var longer, ending steps
 	for i, a := range t.out {
-		if s, ok := t.next(i); a.Tasks != (place.Counts{}) && ok {
-			if t.ends(i) {
-				ending = append(ending, s)
-			} else {
-				longer = append(longer, s)
-			}
+		if a.Tasks == (place.Counts{}) {
+			continue
+		}
+		if s, ok := t.next(i); ok && t.ends(i) {
+			ending = append(ending, s)
+		} else if ok {
+			longer = append(longer, s)
 		}
 	}
 	heap.Init(&longer)

@@ -8,8 +8,9 @@ import (
 )
 
 // Ring allocates GPUs by the doubling heuristic of "Dynamic Scheduling of MPI-based Distributed Deep Learning Training
-// Jobs" (§3), which is for jobs without ps; one with ps gets as many more of them as of workers. Every job gets its least, in order of submission; then the job with the largest
-// gain in remaining time per added GPU (Eqn 6) gets twice what it has, until no doubling fits or nobody gains.
+// Jobs" (§3). Every job gets its least, in order of submission; then the job with the largest gain in remaining time per
+// added GPU (Eqn 6) gets twice what it has, until no doubling fits or nobody gains. The paper's jobs have no ps; one that
+// has some gets as many more of them as of workers.
 //
 // A step of one GPU would stop at 8 where 9 are slower, though 16 are faster: rings like powers of two, and the ninth
 // GPU may be on another node. Doubling looks over that, but leaves GPUs idle that are too few for anybody's double.
@@ -170,32 +171,37 @@ const (
 	explorerChanges = 3 // 1→2→4→8
 )
 
-// exploring reports whether the job is new.
-func exploring(j *Job) bool { return j.Restarts < explorerChanges }
+// exploring reports whether the job, which has so many tasks now, still explores. One that may have fewer than eight is
+// through when it has run on all of them.
+func (p *pool) exploring(j *Job, now place.Counts) bool {
+	return j.Speed == nil || j.Restarts < explorerChanges && now != p.upTo(j, explorerGPUs)
+}
 
 // Allocate implements [Allocator]. How many GPUs a new job has tells how far its exploration has come.
 func (e Explore) Allocate(jobs []Job, cluster *place.Space) []Allocation {
 	pool, out := newPool(cluster), make([]Allocation, len(jobs))
+	now := make([]place.Counts, len(jobs))
 	var known []Job
-	var index []int
+	var index, explorers []int
 	for i := range jobs {
-		if !exploring(&jobs[i]) {
+		if i < len(e.placed) {
+			now[i] = e.placed[i].Total()
+		}
+		if pool.exploring(&jobs[i], now[i]) {
+			explorers = append(explorers, i)
+		} else {
 			known, index = append(known, jobs[i]), append(index, i)
 		}
 	}
 	grown := pool.floor(known)
-	for i := range jobs {
-		j, size := &jobs[i], 1
-		if now := e.placed[i].Total()[place.Worker]; now > 0 {
-			size = min(explorerGPUs, 2*now)
-		}
-		switch {
-		case !exploring(j):
-		case pool.take(j, pool.upTo(j, explorerGPUs)):
-			out[i] = Allocation{Tasks: pool.upTo(j, size), Reason: fmt.Sprintf("explores its speed on %d of %d GPUs", size, explorerGPUs)}
-		default:
+	for _, i := range explorers {
+		j := &jobs[i]
+		if !pool.take(j, pool.upTo(j, explorerGPUs)) {
 			out[i].Reason = fmt.Sprintf("waits: no %d GPUs are free to explore its speed", explorerGPUs)
+			continue
 		}
+		size := pool.upTo(j, min(explorerGPUs, max(1, 2*now[i][place.Worker])))
+		out[i] = Allocation{Tasks: size, Reason: fmt.Sprintf("explores its speed with %v", size)}
 	}
 	e.Then.grow(known, pool, grown)
 	for k, i := range index {
@@ -213,7 +219,7 @@ func onFewNodes(a Allocator) Planner {
 
 // Check implements [Planner]: every job needs an estimate of its speed, but where that is what is to be found out.
 func (p fewNodes) Check(j *Job) error {
-	if _, ok := p.Allocator.(Explore); ok && exploring(j) {
+	if _, ok := p.Allocator.(Explore); ok && j.Restarts < explorerChanges {
 		return nil
 	}
 	return p.TwoStage.Check(j)

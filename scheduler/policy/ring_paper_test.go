@@ -160,6 +160,21 @@ func TestRingSection4(t *testing.T) {
 			}
 		}
 	})
+	t.Run("Exploratory, a job of at most 4", func(t *testing.T) {
+		var st State
+		v := View{Nodes: v.Nodes, Jobs: []Job{v.Jobs[0]}}
+		v.Jobs[0].Max[place.Worker] = 4
+		for round, want := range []string{"[1]", "[2]", "[4]", "[2]"} {
+			v.Jobs[0].Restarts = min(2, max(0, round-1))
+			if round == 3 { // through: it is known now to be as fast on 2
+				v.Jobs[0].Speed = SpeedFunc(func(_, w int) float64 { return float64(min(w, 2)) })
+			}
+			var got []int
+			if st, got = workers(t, "ring-explore", st, v); fmt.Sprint(got) != want {
+				t.Errorf("round %d: %v, want %s", round, got, want)
+			}
+		}
+	})
 	t.Run("a job with ps gets as many of them", func(t *testing.T) {
 		out := Ring{}.Allocate([]Job{containerJob("a", 1000, SpeedFunc(func(p, w int) float64 { return sqrtSpeed(w) }))}, containers(t, 20))
 		if out[0].Tasks != (place.Counts{8, 8}) {

@@ -1,0 +1,4 @@
+package plots
+
+// Ticks are those of an axis.
+var Ticks = ticks{}.Ticks
